@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files: read-only mappings, whole reads, and targets that appear complete or not at all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace cyb {
+
+// A file mapped read-only for the life of the object. Throws Io with the system's reason.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  const uint8_t* data() const { return data_; }
+  uint64_t size() const { return size_; }
+  const std::string& path() const { return path_; }
+  std::span<const uint8_t> bytes() const { return {data_, size_}; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+
+  // Gives back the resident pages of [offset, offset + length): they are read again when touched.
+  void drop(uint64_t offset, uint64_t length) const;
+  // Asks the system to read [offset, offset + length) ahead.
+  void will_need(uint64_t offset, uint64_t length) const;
+
+ private:
+  std::string path_;
+  const uint8_t* data_ = nullptr;
+  uint64_t size_ = 0;
+};
+
+// Whole content; throws Io, or InvalidFile above `limit` bytes.
+std::string read_file(const std::string& path, uint64_t limit = 1ull << 30);
+
+// Writes beside the target under a temporary name; commit() flushes to disk and renames.
+// Destroyed without commit(), it removes the temporary file. Errors are Io with the system's reason.
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::string& target);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(const void* data, size_t size);                      // at the end of what was written so far
+  void write_at(uint64_t offset, const void* data, size_t size);  // anywhere
+  uint64_t position() const { return position_; }
+  void seek(uint64_t offset) { position_ = offset; }
+  void commit();
+  const std::string& temporary_path() const { return temporary_; }
+
+ private:
+  std::string target_, temporary_;
+  int fd_ = -1;
+  uint64_t position_ = 0;
+};
+
+// Removes the temporary files of every AtomicFile that is open; safe to call from a signal handler.
+void remove_open_temporary_files() noexcept;
+
+}  // namespace cyb
