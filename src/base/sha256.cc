@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/sha256.h"
+
+#include <openssl/evp.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "base/error.h"
+
+namespace cyb {
+
+struct Sha256::Impl {
+  EVP_MD_CTX* context = EVP_MD_CTX_new();
+  Impl() {
+    if (!context || EVP_DigestInit_ex(context, EVP_sha256(), nullptr) != 1)
+      throw error(ErrorKind::Io, "the OpenSSL library offers no SHA-256")
+          .advise("check the OpenSSL configuration of this machine");
+  }
+  ~Impl() { EVP_MD_CTX_free(context); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+};
+
+Sha256::Sha256() : impl_(std::make_unique<Impl>()) {}
+Sha256::~Sha256() = default;
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+void Sha256::update(const void* data, size_t size) {
+  if (size > 0) EVP_DigestUpdate(impl_->context, data, size);
+}
+
+std::string Sha256::hex() const {
+  // Finishing ends a context, so a copy is finished.
+  EVP_MD_CTX* copy = EVP_MD_CTX_new();
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned length = 0;
+  const bool ok =
+      copy && EVP_MD_CTX_copy_ex(copy, impl_->context) == 1 && EVP_DigestFinal_ex(copy, digest, &length) == 1;
+  EVP_MD_CTX_free(copy);
+  if (!ok) throw error(ErrorKind::Io, "SHA-256 failed in the OpenSSL library");
+  static const char kDigits[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(2 * length);
+  for (unsigned i = 0; i < length; ++i) {
+    out += kDigits[digest[i] >> 4];
+    out += kDigits[digest[i] & 15];
+  }
+  return out;
+}
+
+std::string sha256_hex(std::string_view text) {
+  Sha256 hash;
+  hash.update(text);
+  return hash.hex();
+}
+
+std::string sha256_file(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rbe");
+  if (!file)
+    throw error(ErrorKind::Io, "cannot open '{}': {}", path, std::strerror(errno)).advise("check the path");
+  Sha256 hash;
+  std::vector<char> buffer(1 << 20);
+  size_t n;
+  while ((n = std::fread(buffer.data(), 1, buffer.size(), file)) > 0) hash.update(buffer.data(), n);
+  const bool failed = std::ferror(file) != 0;
+  const int code = errno;
+  std::fclose(file);
+  if (failed) throw error(ErrorKind::Io, "cannot read '{}': {}", path, std::strerror(code));
+  return hash.hex();
+}
+
+}  // namespace cyb
