@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import/file_kind.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <string_view>
+
+namespace cyb {
+namespace {
+
+bool starts_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
+// ONNX is a protobuf without a magic: field 1 (ir_version, varint) and then a string field of ModelProto.
+bool looks_like_onnx(std::string_view head) {
+  return head.size() > 4 && head[0] == 0x08 && head[1] > 0 && head[1] < 32 &&
+         (head[2] == 0x12 || head[2] == 0x1a || head[2] == 0x22 || head[2] == 0x2a || head[2] == 0x3a);
+}
+
+}  // namespace
+
+FileKind sniff_file(std::span<const uint8_t> bytes, uint64_t file_size) {
+  if (file_size == 0) return FileKind::empty;
+  const std::string_view head(reinterpret_cast<const char*>(bytes.data()),
+                              std::min<size_t>(bytes.size(), 1024));
+  if (starts_with(head, "GGUF")) {
+    // The version is a small little-endian number; a big-endian writer leaves the low half zero.
+    if (head.size() >= 8 && head[4] == 0 && head[5] == 0 && (head[6] != 0 || head[7] != 0))
+      return FileKind::gguf_big_endian;
+    return FileKind::gguf;
+  }
+  if (starts_with(head, "FUGG")) return FileKind::gguf_big_endian;
+  for (const char* magic : {"lmgg", "fmgg", "tjgg", "algg", "nsgg", "ggml", "ggmf", "ggjt", "ggla"})
+    if (starts_with(head, magic)) return FileKind::ggml;
+  if (starts_with(head, "[cyb]")) return FileKind::model;
+  if (starts_with(head, std::string_view("PK\3\4", 4)) || starts_with(head, std::string_view("PK\5\6", 4)))
+    return FileKind::zip;
+  if (starts_with(head, "version https://git-lfs")) return FileKind::git_lfs;
+  if (starts_with(head, "\x89HDF\r\n")) return FileKind::hdf5;
+  if (starts_with(head, "\x93NUMPY")) return FileKind::numpy;
+  if (starts_with(head, "\x1f\x8b")) return FileKind::gzip;
+  if (head.size() >= 262 && head.substr(257, 5) == "ustar") return FileKind::tar;
+  if (head.size() >= 2 && static_cast<uint8_t>(head[0]) == 0x80 && head[1] >= 1 && head[1] <= 5)
+    return FileKind::pickle;
+  if (head.size() >= 9 && head[8] == '{') {
+    uint64_t length = 0;
+    std::memcpy(&length, head.data(), 8);
+    // Text may have '{' at that place too; a header length that is all printable is above 2^61.
+    if (length < (1ull << 56)) return FileKind::safetensors;
+  }
+  if (looks_like_onnx(head)) return FileKind::onnx;
+  size_t i = starts_with(head, "\xef\xbb\xbf") ? 3 : 0;
+  while (i < head.size() && std::isspace(static_cast<unsigned char>(head[i]))) i++;
+  const std::string start = lower(head.substr(i, 64));
+  if (starts_with(start, "<!doctype html") || starts_with(start, "<html") || starts_with(start, "<head") ||
+      starts_with(start, "<!doctype") || starts_with(start, "<?xml"))
+    return FileKind::html;
+  if (i < head.size() && (head[i] == '{' || head[i] == '[')) return FileKind::json;
+  const bool printable = std::all_of(head.begin(), head.end(), [](unsigned char c) {
+    return c >= 32 || c == '\n' || c == '\r' || c == '\t';
+  });
+  return printable ? FileKind::text : FileKind::unknown;
+}
+
+std::string describe(FileKind kind, std::span<const uint8_t> bytes, uint64_t file_size) {
+  switch (kind) {
+    case FileKind::gguf:
+      return "a GGUF file";
+    case FileKind::gguf_big_endian:
+      return "a big-endian GGUF file";
+    case FileKind::safetensors:
+      return "a safetensors file";
+    case FileKind::model:
+      return "a .model file, imported already";
+    case FileKind::empty:
+      return "an empty file";
+    case FileKind::ggml:
+      return "a GGML file of the time before GGUF (ggml, ggmf, ggjt or ggla)";
+    case FileKind::zip:
+      return "a zip archive (perhaps a PyTorch checkpoint)";
+    case FileKind::pickle:
+      return "a Python pickle (perhaps an old PyTorch checkpoint)";
+    case FileKind::tar:
+      return "a tar archive";
+    case FileKind::gzip:
+      return "a gzip archive";
+    case FileKind::hdf5:
+      return "an HDF5 file";
+    case FileKind::numpy:
+      return "a NumPy array file";
+    case FileKind::onnx:
+      return "an ONNX file";
+    case FileKind::git_lfs:
+      return fmt::format("a Git-LFS pointer (a text stub of {} bytes), not the weights themselves",
+                         file_size);
+    case FileKind::html:
+      return "an HTML or XML page (perhaps an error page that was saved under the model's name)";
+    case FileKind::json:
+      return "a JSON text";
+    case FileKind::text:
+      return "a text file";
+    case FileKind::unknown:
+      break;
+  }
+  std::string hex;
+  for (size_t i = 0; i < bytes.size() && i < 8; i++) hex += fmt::format("{}{:02x}", i ? " " : "", bytes[i]);
+  return fmt::format("of an unknown format (first bytes: {})", hex);
+}
+
+Error wrong_kind(FileKind kind, std::span<const uint8_t> bytes, uint64_t file_size, const char* wanted) {
+  const Error found = error(ErrorKind::InvalidFile, "this is {}, where {} was expected",
+                            describe(kind, bytes, file_size), wanted);
+  switch (kind) {
+    case FileKind::git_lfs:
+      return found.advise("run `git lfs pull`, or download the file itself");
+    case FileKind::html:
+      return found.advise("look at the page; then download the file itself, with a token if it asks for one");
+    case FileKind::empty:
+      return found.advise("the download failed; fetch it again");
+    case FileKind::gguf_big_endian:
+      return found.advise("convert the model again on a little-endian machine");
+    case FileKind::ggml:
+      return found.advise("convert the original model to GGUF v3, or import its safetensors");
+    case FileKind::zip:
+    case FileKind::pickle:
+    case FileKind::tar:
+      return found.advise(
+          "PyTorch checkpoints cannot be imported yet: import the model's safetensors or GGUF instead");
+    case FileKind::onnx:
+      return found.advise(
+          "ONNX graphs cannot be imported yet: import the model's safetensors or GGUF instead");
+    case FileKind::model:
+      return found.advise("run it as it is: cyb-llm run FILE");
+    default:
+      return found.advise(
+          "give a GGUF file (v2 or v3), or a Hugging Face folder with config.json and safetensors");
+  }
+}
+
+}  // namespace cyb
