@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shape rules that the operator table names.
+#pragma once
+
+#include "ir/infer.h"
+
+namespace cyb::ir {
+
+// ONNX's rule for one axis of Slice: the first index and how many follow by `step` (not 0).
+struct SliceBounds {
+  int64_t start, count;
+};
+SliceBounds slice_bounds(int64_t length, int64_t start, int64_t end, int64_t step);
+
+// Elementwise.
+void rule_unary(InferContext& c);
+void rule_binary(InferContext& c);
+void rule_same_pair(InferContext& c);
+void rule_compare(InferContext& c);
+void rule_logic(InferContext& c);
+void rule_logic_not(InferContext& c);
+void rule_where(InferContext& c);
+void rule_cast(InferContext& c);
+// Products and look-ups.
+void rule_matmul(InferContext& c);
+void rule_token_embed(InferContext& c);
+void rule_fused_norm_matmul(InferContext& c);
+void rule_fused_swi_glu(InferContext& c);
+// Norms, softmax, attention.
+void rule_norm(InferContext& c);
+void rule_fused_skip_norm(InferContext& c);
+void rule_softmax(InferContext& c);
+void rule_sdpa(InferContext& c);
+void rule_kv_cache(InferContext& c);
+void rule_rope(InferContext& c);
+// Shapes.
+void rule_transpose(InferContext& c);
+void rule_reshape(InferContext& c);
+void rule_permute(InferContext& c);
+void rule_concat(InferContext& c);
+void rule_split(InferContext& c);
+void rule_slice(InferContext& c);
+void rule_expand(InferContext& c);
+void rule_range(InferContext& c);
+void rule_shape_of(InferContext& c);
+void rule_unsqueeze(InferContext& c);
+void rule_squeeze(InferContext& c);
+// Gather and reductions.
+void rule_gather(InferContext& c);
+void rule_non_zero(InferContext& c);
+void rule_reduce(InferContext& c);
+void rule_argmax(InferContext& c);
+void rule_top_k(InferContext& c);
+// Control.
+void rule_if_else(InferContext& c);
+void rule_loop(InferContext& c);
+void rule_scan(InferContext& c);
+
+}  // namespace cyb::ir
