@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every backend offers: which nodes it takes, how it holds buffers, weights and states, and how it
+// compiles a run of nodes. Work is enqueued and may run later; errors may surface at finish().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "tensor/encoding.h"
+
+namespace cyb {
+
+// Decided by the task that compiles a graph; graphs do not carry it.
+struct Precision {
+  bool exact = false;     // f32 activations and states, no approximations: what goldens run under
+  bool acts8 = true;      // activations rounded to 8 bits per block of 32 where weights are q8, q4, ternary
+  DType kv = DType::f16;  // keys and values of attention states
+  bool eight_bit() const { return acts8 && !exact; }
+  DType kv_type() const { return exact ? DType::f32 : kv; }
+};
+
+// Memory of one backend.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  virtual uint64_t size() const = 0;
+};
+
+// A weight in the form in which one backend's kernels read it.
+class Weight {
+ public:
+  virtual ~Weight() = default;
+  virtual const TensorSpec& spec() const = 0;
+  // Memory taken beside the file's mapping.
+  virtual uint64_t extra_bytes() const { return 0; }
+};
+
+// Where a state is written to and read back from.
+class ByteSink {
+ public:
+  virtual ~ByteSink() = default;
+  virtual void write(const void* data, size_t size) = 0;
+};
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  virtual void read(void* data, size_t size) = 0;  // throws InvalidFile at the end
+};
+
+// One backend's storage of one state, for all slots. Called between runs only, after finish().
+class StateStore {
+ public:
+  virtual ~StateStore() = default;
+  virtual int64_t length(int slot) const = 0;  // positions held (kv), 0 for tensors
+  // Keeps the first n positions. Returns from where the sequence must be computed again: n, or less where a
+  // window has already lost what n needs; the slot is then cut to that.
+  virtual int64_t truncate(int slot, int64_t n) = 0;
+  virtual int64_t recompute_from(int slot, int64_t n) const = 0;
+  virtual void fork(int from, int to) = 0;
+  virtual void select(std::span<const int32_t> index) = 0;
+  virtual void save(int slot, ByteSink& sink) const = 0;
+  virtual void load(int slot, ByteSource& source) = 0;
+  virtual uint64_t bytes() const = 0;  // memory taken
+};
+
+// How a weight will be read.
+enum class WeightRole : uint8_t {
+  encoded,  // by products and look-ups, in its encoding
+  dense,    // as plain values of its type
+};
+
+// What placement asks. Types may hold symbols; weights are given by their file's line.
+struct NodeQuery {
+  const ir::Program& program;
+  const ir::Graph& graph;
+  const ir::Node& node;
+  std::span<const ir::Type* const> operands;   // null: absent
+  std::span<const TensorSpec* const> weights;  // null: not a weight
+  Precision precision;
+};
+
+// One value or weight of a node in a compiled run, its shape concrete.
+struct Operand {
+  DType dtype = DType::f32;
+  Shape shape;
+  Buffer* buffer = nullptr;  // a value, at `offset`
+  uint64_t offset = 0;
+  Weight* weight = nullptr;  // or a weight
+  bool present() const { return buffer || weight; }
+};
+
+struct NodeCall {
+  const ir::Program* program = nullptr;
+  const ir::Node* node = nullptr;
+  std::string name;  // of the first result, for messages
+  std::vector<Operand> operands, results;
+  std::vector<StateStore*> states;
+};
+
+// A run of nodes with fixed shapes and places, ready to be repeated.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  virtual void enqueue() = 0;
+  // For each node the kernel that was chosen, and "kernel: why not" for those skipped before it.
+  struct Choice {
+    std::string node, kernel;
+    std::vector<std::string> skipped;
+  };
+  virtual std::vector<Choice> choices() const = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual const std::string& name() const = 0;
+  virtual std::string describe() const = 0;
+
+  // Whether some kernel takes the node; if not, `why` says what is missing.
+  virtual bool supports(const NodeQuery& query, std::string* why) const = 0;
+
+  virtual std::unique_ptr<Buffer> allocate(uint64_t bytes) = 0;
+  // Ordered with what was enqueued before. read() waits for it.
+  virtual void write(Buffer& buffer, uint64_t offset, const void* data, uint64_t bytes) = 0;
+  virtual void read(Buffer& buffer, uint64_t offset, void* data, uint64_t bytes) = 0;
+  // The buffer's memory where the host may touch it between finish() and the next enqueue(), else null.
+  virtual void* host_pointer(Buffer& buffer) = 0;
+
+  // `bytes` stay mapped as long as the weight lives.
+  virtual std::unique_ptr<Weight> load_weight(const TensorSpec& spec, std::span<const uint8_t> bytes,
+                                              const Weight* scale, WeightRole role) = 0;
+  virtual WeightRole weight_role(const ir::Node& node, int operand) const = 0;
+  // `chunk`: the largest number of positions appended by one run.
+  virtual std::unique_ptr<StateStore> make_state(const ir::State& state, int slots, int64_t chunk,
+                                                 const Precision& precision) = 0;
+
+  virtual std::unique_ptr<Executable> compile(std::span<const NodeCall> nodes,
+                                              const Precision& precision) = 0;
+  // Waits for all that was enqueued; throws what went wrong in it.
+  virtual void finish() = 0;
+};
+
+}  // namespace cyb

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fusion. Every rule replaces nodes by one whose definition is the same arithmetic.
+#include "compile/passes.h"
+#include "ir/infer.h"
+#include "ir/ops/common.h"
+#include "ir/ops/matmul.h"
+
+namespace cyb::compile {
+
+using namespace ir;
+
+namespace {
+
+class Fuser {
+ public:
+  Fuser(const Program& p, Graph& g) : program(p), graph(g) {}
+
+  void run() {
+    for (Node& node : graph.nodes)
+      for (auto& region : node.regions) Fuser(program, *region).run();
+    gated_activations();
+    gated_products();
+    skip_norms();
+    shared_products();
+  }
+
+ private:
+  Node* producer(ValueId id, Op op) {
+    if (id == kNone) return nullptr;
+    const Value& v = graph.value(id);
+    if (v.kind != Value::Kind::result || v.node < 0) return nullptr;
+    Node& n = graph.nodes[static_cast<size_t>(v.node)];
+    return n.op == op ? &n : nullptr;
+  }
+  bool once(ValueId id) { return uses[static_cast<size_t>(id)] == 1; }
+  bool is_weight(ValueId id) { return id != kNone && graph.value(id).kind == Value::Kind::weight; }
+  // Drops what lost its readers, and counts again.
+  void settle() {
+    remove_dead(graph);
+    uses = graph.use_counts();
+  }
+  bool same_dims(ValueId a, ValueId b) { return graph.value(a).type == graph.value(b).type; }
+
+  // act(a) · b → swi_glu, ge_glu.
+  void gated_activations() {
+    settle();
+    for (Node& node : graph.nodes) {
+      if (node.op != Op::Mul || !same_dims(node.operands[0], node.operands[1])) continue;
+      for (int side = 0; side < 2; side++) {
+        const ValueId gate = node.operands[static_cast<size_t>(side)];
+        const ValueId other = node.operands[static_cast<size_t>(1 - side)];
+        if (!once(gate) || gate == other) continue;
+        if (Node* silu = producer(gate, Op::Silu)) {
+          const ValueId a = silu->operands[0];
+          node.op = Op::SwiGlu;
+          node.attrs = std::make_unique<TypedAttrs<NoAttrs>>();
+          node.operands = {a, other};
+          break;
+        }
+        if (Node* gelu = producer(gate, Op::Gelu)) {
+          const ValueId a = gelu->operands[0];
+          node.op = Op::GeGlu;
+          node.attrs = gelu->attrs->clone();
+          node.operands = {a, other};
+          break;
+        }
+      }
+    }
+  }
+
+  bool plain_product(const Node* n) {
+    return n && n->op == Op::Matmul && n->operands.size() == 2 && n->as<MatmulAttrs>().form == MatmulForm::nt &&
+           is_weight(n->operands[1]) && graph.value(n->operands[1]).type.rank() == 2;
+  }
+
+  // swi_glu(x·G, x·U) → fused_swi_glu(x, G, U).
+  void gated_products() {
+    settle();
+    for (Node& node : graph.nodes) {
+      Activation act;
+      if (node.op == Op::SwiGlu)
+        act = Activation::silu;
+      else if (node.op == Op::GeGlu)
+        act = node.as<GeluAttrs>().form == GeluForm::erf    ? Activation::gelu
+              : node.as<GeluAttrs>().form == GeluForm::tanh ? Activation::gelu_tanh
+                                                            : Activation::gelu_quick;
+      else
+        continue;
+      const Node* gate = producer(node.operands[0], Op::Matmul);
+      const Node* up = producer(node.operands[1], Op::Matmul);
+      if (!plain_product(gate) || !plain_product(up) || gate->operands[0] != up->operands[0]) continue;
+      if (!once(node.operands[0]) || !once(node.operands[1])) continue;
+      const std::vector<ValueId> operands = {gate->operands[0], gate->operands[1], up->operands[1]};
+      node.op = Op::FusedSwiGlu;
+      node.attrs = std::make_unique<TypedAttrs<FusedGluAttrs>>(FusedGluAttrs{act});
+      node.operands = operands;
+    }
+  }
+
+  // s = x + y; n = rms_norm(s) → s, n = fused_skip_norm(x, y).
+  void skip_norms() {
+    settle();
+    for (Node& node : graph.nodes) {
+      if (node.op != Op::RmsNorm || node.operands.size() != 2) continue;
+      Node* add = producer(node.operands[0], Op::Add);
+      if (!add || !same_dims(add->operands[0], add->operands[1])) continue;
+      node.op = Op::FusedSkipNorm;
+      node.operands = {add->operands[0], add->operands[1], node.operands[1]};
+      node.results = {add->results[0], node.results[0]};
+      // The sum's earlier node leaves; what reads the sum comes after this one by renumbering.
+      add->results.clear();
+      add->operands.clear();
+    }
+    std::erase_if(graph.nodes, [](const Node& n) { return n.op == Op::Add && n.results.empty(); });
+    renumber(graph);
+  }
+
+  // Products of one operand with several weights, and the norm before them → fused_norm_matmul.
+  void shared_products() {
+    settle();
+    std::map<ValueId, std::vector<size_t>> readers;
+    for (size_t i = 0; i < graph.nodes.size(); i++) {
+      const Node& n = graph.nodes[i];
+      const bool product = n.op == Op::Matmul && n.as<MatmulAttrs>().form == MatmulForm::nt && is_weight(n.operands[1]) &&
+                           graph.value(n.operands[1]).type.rank() == 2 && graph.value(n.operands[0]).type.rank() >= 2 &&
+                           (n.operands.size() == 2 || n.operands[2] == kNone || is_weight(n.operands[2]));
+      if (product) readers[n.operands[0]].push_back(i);
+    }
+    for (const auto& [x, nodes] : readers) {
+      if (nodes.size() < 2) continue;
+      Node fused;
+      fused.op = Op::FusedNormMatmul;
+      FusedNormMatmulAttrs attrs;
+      fused.operands = {x, kNone};
+      const Node* norm = producer(x, Op::RmsNorm);
+      if (norm && norm->operands.size() == 2 && uses[static_cast<size_t>(x)] == static_cast<int>(nodes.size())) {
+        fused.operands = {norm->operands[0], norm->operands[1]};
+        attrs.eps = norm->as<RmsNormAttrs>().eps;
+        attrs.offset = norm->as<RmsNormAttrs>().offset;
+      }
+      for (size_t i : nodes) {
+        Node& n = graph.nodes[i];
+        fused.operands.push_back(n.operands[1]);
+        fused.operands.push_back(n.operands.size() > 2 ? n.operands[2] : kNone);
+        fused.results.push_back(n.results[0]);
+      }
+      fused.attrs = std::make_unique<TypedAttrs<FusedNormMatmulAttrs>>(attrs);
+      for (size_t i : nodes) graph.nodes[i].results.clear();
+      graph.nodes[nodes[0]] = std::move(fused);
+    }
+    std::erase_if(graph.nodes, [](const Node& n) { return n.op == Op::Matmul && n.results.empty(); });
+    settle();
+  }
+
+  const Program& program;
+  Graph& graph;
+  std::vector<int> uses;
+};
+
+}  // namespace
+
+void fuse(const Program& program, Graph& graph) { Fuser(program, graph).run(); }
+
+}  // namespace cyb::compile
