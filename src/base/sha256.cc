@@ -11,6 +11,20 @@
 #include "base/error.h"
 
 namespace cyb {
+namespace {
+
+std::string hexadecimal(const unsigned char* digest, unsigned length) {
+  static const char kDigits[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(2 * length);
+  for (unsigned i = 0; i < length; ++i) {
+    out += kDigits[digest[i] >> 4];
+    out += kDigits[digest[i] & 15];
+  }
+  return out;
+}
+
+}  // namespace
 
 struct Sha256::Impl {
   EVP_MD_CTX* context = EVP_MD_CTX_new();
@@ -42,20 +56,27 @@ std::string Sha256::hex() const {
       copy && EVP_MD_CTX_copy_ex(copy, impl_->context) == 1 && EVP_DigestFinal_ex(copy, digest, &length) == 1;
   EVP_MD_CTX_free(copy);
   if (!ok) throw error(ErrorKind::Io, "SHA-256 failed in the OpenSSL library");
-  static const char kDigits[] = "0123456789abcdef";
-  std::string out;
-  out.reserve(2 * length);
-  for (unsigned i = 0; i < length; ++i) {
-    out += kDigits[digest[i] >> 4];
-    out += kDigits[digest[i] & 15];
-  }
-  return out;
+  return hexadecimal(digest, length);
 }
 
 std::string sha256_hex(std::string_view text) {
   Sha256 hash;
   hash.update(text);
   return hash.hex();
+}
+
+std::string git_blob_sha1(std::string_view content) {
+  EVP_MD_CTX* context = EVP_MD_CTX_new();
+  const std::string head = fmt::format("blob {}", content.size());
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned length = 0;
+  const bool ok = context && EVP_DigestInit_ex(context, EVP_sha1(), nullptr) == 1 &&
+                  EVP_DigestUpdate(context, head.c_str(), head.size() + 1) == 1 &&
+                  EVP_DigestUpdate(context, content.data(), content.size()) == 1 &&
+                  EVP_DigestFinal_ex(context, digest, &length) == 1;
+  EVP_MD_CTX_free(context);
+  if (!ok) throw error(ErrorKind::Io, "SHA-1 failed in the OpenSSL library");
+  return hexadecimal(digest, length);
 }
 
 std::string sha256_file(const std::string& path) {

@@ -30,4 +30,7 @@ class Sha256 {
 std::string sha256_hex(std::string_view text);
 std::string sha256_file(const std::string& path);  // throws Io
 
+// The id that git gives a file of this content (SHA-1 over "blob SIZE" and the content).
+std::string git_blob_sha1(std::string_view content);
+
 }  // namespace cyb

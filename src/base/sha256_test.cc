@@ -25,6 +25,11 @@ TEST(Sha256, pieces_give_the_digest_of_the_whole_and_hex_does_not_end_it) {
   EXPECT_EQ(hash.hex(), sha256_hex("abc"));
 }
 
+TEST(GitBlob, has_the_ids_that_git_gives) {
+  EXPECT_EQ(git_blob_sha1(""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+  EXPECT_EQ(git_blob_sha1("hello\n"), "ce013625030ba8dba906f756967f9e9ca394464a");
+}
+
 TEST(Sha256, missing_file_is_an_io_error) { EXPECT_THROW(sha256_file("/nonexistent/file"), Error); }
 
 }  // namespace
