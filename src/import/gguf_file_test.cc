@@ -2,13 +2,12 @@
 #include "import/gguf_file.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
 #include "import/gguf_blocks.h"
+#include "import/test_files.h"
 #include "import/test_gguf.h"
 
 namespace cyb {
@@ -31,24 +30,6 @@ std::string failure(const GgufBytes& b) {
 std::string failure(const std::string& bytes) { return failure(GgufBytes().raw(bytes)); }
 
 #define EXPECT_HAS(text, part) EXPECT_NE(std::string(text).find(part), std::string::npos) << "text: " << text
-
-class TempDir {
- public:
-  TempDir() {
-    std::string name = (fs::temp_directory_path() / "cyb_gguf_XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~TempDir() { fs::remove_all(path_); }
-  std::string write(const std::string& name, const std::string& bytes) const {
-    const std::string p = (path_ / name).string();
-    std::ofstream(p, std::ios::binary) << bytes;
-    return p;
-  }
-  std::string path() const { return path_.string(); }
-
- private:
-  fs::path path_;
-};
 
 TEST(GgufFile, ReadsEveryValueTypeOfAFileMadeByTheReferencePackage) {
   const GgufFile file(data_path("values.gguf"));
@@ -127,7 +108,7 @@ TEST(GgufFile, OtherKindsOfFilesAreNamed) {
 TEST(GgufFile, CountsAndLengthsAreBounded) {
   EXPECT_HAS(failure(GgufBytes().header(3, 0, UINT64_MAX)), "metadata pairs");
   EXPECT_HAS(failure(GgufBytes().header(3, UINT64_MAX, 0)), "tensors");
-  EXPECT_HAS(failure(GgufBytes().header(3, 1 << 20, 0)), "do not fit");
+  EXPECT_HAS(failure(GgufBytes().header(3, 1 << 17, 0)), "do not fit");
   EXPECT_HAS(failure(GgufBytes().header(3, 0, 1).number<uint64_t>(UINT64_MAX)), "metadata key");
   EXPECT_HAS(failure(GgufBytes().header(3, 0, 1).text("")), "empty metadata key");
   EXPECT_HAS(failure(GgufBytes().header(3, 0, 1).text("k").number<uint32_t>(13)), "unknown value type");
@@ -223,8 +204,8 @@ TEST(GgufSplit, AnyShardsNameReadsTheWholeModel) {
   TempDir dir;
   dir.write("m-00001-of-00002.gguf", shard(0, 2, "a"));
   dir.write("m-00002-of-00002.gguf", shard(1, 2, "b"));
-  for (const char* name : {"/m-00001-of-00002.gguf", "/m-00002-of-00002.gguf"}) {
-    const GgufFile file(dir.path() + name);
+  for (const char* name : {"m-00001-of-00002.gguf", "m-00002-of-00002.gguf"}) {
+    const GgufFile file(dir.path(name));
     EXPECT_EQ(file.tensors().size(), 2u);
     EXPECT_EQ(file.tensors()[0].name, "a");
     EXPECT_EQ(file.metadata().integer("split.no"), 0);

@@ -13,7 +13,7 @@ namespace cyb {
 namespace {
 
 constexpr uint64_t kMaxPairs = 1 << 16;
-constexpr uint64_t kMaxTensors = 1 << 20;
+constexpr uint64_t kMaxTensors = 1 << 18;
 constexpr uint64_t kMaxKey = 65535;  // the format's own limit
 constexpr uint64_t kMaxTensorName = 256;
 constexpr uint64_t kMaxString = 1ull << 26;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import/source_model.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "import/file_kind.h"
+#include "import/gguf_file.h"
+
+namespace cyb {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder without config.json may hold one GGUF model.
+std::unique_ptr<SourceModel> open_gguf_folder(const fs::path& folder) {
+  std::vector<std::string> models;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string path = entry.path().string();
+    if (!path.ends_with(".gguf")) continue;
+    const std::vector<std::string> parts = gguf_shard_paths(path);
+    if (parts.empty() || parts.front() == path) models.push_back(path);
+  }
+  std::sort(models.begin(), models.end());
+  if (models.size() == 1) return open_gguf_model(models.front());
+  if (models.empty())
+    throw error(ErrorKind::InvalidFile, "the folder '{}' has neither config.json nor a GGUF file",
+                folder.string())
+        .advise("give a GGUF file, or a folder with config.json and safetensors");
+  std::string names;
+  for (const std::string& m : models) names += (names.empty() ? "" : ", ") + fs::path(m).filename().string();
+  throw error(ErrorKind::Usage, "the folder '{}' has {} GGUF models: {}", folder.string(), models.size(),
+              names)
+      .advise("give the path of one of them");
+}
+
+}  // namespace
+
+std::unique_ptr<SourceModel> open_source_model(const std::string& path) {
+  std::error_code code;
+  const fs::file_status status = fs::status(path, code);
+  if (fs::is_directory(status)) {
+    if (fs::exists(fs::path(path) / "config.json", code)) return open_hf_folder(path);
+    return open_gguf_folder(path);
+  }
+  const MappedFile file(path);
+  const FileKind kind = sniff_file(file.bytes(), file.size());
+  const std::string name = fs::path(path).filename().string();
+  if (kind == FileKind::gguf) return open_gguf_model(path);
+  if (kind == FileKind::safetensors) return open_hf_folder(path);
+  if (kind == FileKind::json && (name == "config.json" || name.ends_with(".safetensors.index.json")))
+    return open_hf_folder(path);
+  throw wrong_kind(kind, file.bytes(), file.size(), "a GGUF file or a safetensors model").at(path);
+}
+
+}  // namespace cyb
