@@ -103,7 +103,7 @@ class Fuser {
     for (Node& node : graph.nodes) {
       if (node.op != Op::RmsNorm || node.operands.size() != 2) continue;
       Node* add = producer(node.operands[0], Op::Add);
-      if (!add || !same_dims(add->operands[0], add->operands[1])) continue;
+      if (!add || add->results.empty() || !same_dims(add->operands[0], add->operands[1])) continue;
       node.op = Op::FusedSkipNorm;
       node.operands = {add->operands[0], add->operands[1], node.operands[1]};
       node.results = {add->results[0], node.results[0]};

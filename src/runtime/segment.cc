@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/segment.h"
+
+namespace cyb {
+
+using compile::Slot;
+
+GraphRunner::Segment::Segment(compile::SegmentPlan p, const compile::CompiledGraph& graph, RunContext& context,
+                              const Locations& before)
+    : plan(std::move(p)), locations(before) {
+  const auto& backends = context.settings.backends;
+  arenas.resize(backends.size());
+  for (size_t b = 0; b < backends.size(); b++)
+    if (plan.arenas[b].bytes > 0) arenas[b] = backends[b]->allocate(plan.arenas[b].bytes);
+  for (const Slot& slot : plan.slots) {
+    const auto b = static_cast<size_t>(slot.backend);
+    locations[static_cast<size_t>(slot.value)][b] = {arenas[b].get(), slot.offset};
+    if (slot.fill == Slot::Fill::once) {
+      const Tensor& t = *plan.values[static_cast<size_t>(slot.value)].host;
+      backends[b]->write(*arenas[b], slot.offset, t.data(), t.bytes());
+    }
+  }
+  for (size_t id = 0; id < plan.values.size(); id++)
+    if (plan.values[id].root != ir::kNone) locations[id] = locations[static_cast<size_t>(plan.values[id].root)];
+
+  const ir::Graph& g = graph.graph;
+  auto operand = [&](ir::ValueId id, size_t b, const ir::Node& node, size_t index) {
+    Operand o;
+    if (id == ir::kNone) return o;
+    const ir::Value& v = g.value(id);
+    if (v.kind == ir::Value::Kind::weight) {
+      o.weight = context.weights->get(*backends[b], v.name, backends[b]->weight_role(node, static_cast<int>(index)));
+      o.dtype = v.type.dtype;
+      o.shape = shape_of(v.type);
+      return o;
+    }
+    const compile::ValueState& state = plan.values[static_cast<size_t>(id)];
+    o.dtype = state.dtype;
+    o.shape = state.shape;
+    o.buffer = locations[static_cast<size_t>(id)][b].buffer;
+    o.offset = locations[static_cast<size_t>(id)][b].offset;
+    return o;
+  };
+  for (const compile::Step& planned : plan.steps) {
+    Step step;
+    step.backend = planned.backend;
+    const auto b = static_cast<size_t>(planned.backend);
+    if (planned.copy != ir::kNone) {
+      const auto id = static_cast<size_t>(planned.copy);
+      step.from_backend = planned.from;
+      step.from = locations[id][static_cast<size_t>(planned.from)];
+      step.to = locations[id][b];
+      step.bytes = static_cast<uint64_t>(plan.values[id].shape.elements()) * size_of(plan.values[id].dtype);
+    } else {
+      std::vector<NodeCall> calls;
+      for (int index : planned.nodes) {
+        const ir::Node& n = g.nodes[static_cast<size_t>(index)];
+        NodeCall call;
+        call.program = graph.program;
+        call.node = &n;
+        call.name = n.results.empty() ? ir::info(n.op).text_name : g.value(n.results[0]).name;
+        for (size_t k = 0; k < n.operands.size(); k++) call.operands.push_back(operand(n.operands[k], b, n, k));
+        for (ir::ValueId id : n.results) call.results.push_back(operand(id, b, n, 0));
+        for (int s : n.states) call.states.push_back(context.states[static_cast<size_t>(s)]);
+        calls.push_back(std::move(call));
+      }
+      step.run = backends[b]->compile(calls, context.settings.precision);
+    }
+    steps.push_back(std::move(step));
+  }
+}
+
+void GraphRunner::Segment::enqueue(RunContext& context, std::vector<uint8_t>& staging) const {
+  const auto& backends = context.settings.backends;
+  for (const Step& step : steps) {
+    if (step.run) {
+      step.run->enqueue();
+      continue;
+    }
+    staging.resize(step.bytes);
+    backends[static_cast<size_t>(step.from_backend)]->read(*step.from.buffer, step.from.offset, staging.data(), step.bytes);
+    backends[static_cast<size_t>(step.backend)]->write(*step.to.buffer, step.to.offset, staging.data(), step.bytes);
+  }
+}
+
+}  // namespace cyb
