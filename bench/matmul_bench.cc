@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products on the shapes of SmolLM2-135M, beside the ceilings of this machine: read bandwidth and
+// multiply-add rate. Bandwidth counts the weights' bytes, arithmetic two operations a multiply-add.
+//   matmul_bench --benchmark_filter=gemv.*avx2
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ops/matmul/matmul.h"
+
+namespace cyb {
+namespace {
+
+struct Shape {
+  int64_t k, n;
+};
+const Shape kShapes[] = {{576, 576}, {576, 192}, {576, 1536}, {1536, 576}, {576, 49152}};
+
+// Copies of a matrix, 256 MB together, so that none is in a cache when its turn comes.
+struct Matrices {
+  std::vector<uint8_t> bytes;
+  size_t each = 0, count = 0;
+  Matrices(Encoding e, const Shape& s, bool cold) {
+    each = (weight_bytes(e, s.n, s.k, true) + 4095) / 4096 * 4096;
+    count = cold ? std::max<size_t>(1, (256u << 20) / each) : 1;
+    bytes.resize(each * count);
+    for (size_t i = 0; i < bytes.size(); i++) bytes[i] = static_cast<uint8_t>((i * 2654435761u) >> 24 & 0x55);
+  }
+};
+
+void product(benchmark::State& state, Isa isa, Encoding e, bool q8, Shape s, int64_t m, int threads) {
+  ThreadPool pool(threads);
+  const MatmulKernels& kernels = matmul_kernels(isa);
+  const Matrices w(e, s, m <= 3);
+  std::vector<float> x(static_cast<size_t>(m * s.k)), y(static_cast<size_t>(m * s.n));
+  for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i % 255) - 127;
+  std::vector<Q8Block> xq(static_cast<size_t>(m * q8_row_stride(s.k)));
+  quantize_rows(pool, kernels, x.data(), s.k, m, s.k, xq.data());
+  MatmulArgs args;
+  args.m = m;
+  args.x = x.data();
+  args.ldx = s.k;
+  if (q8) args.xq = xq.data(), args.ldxq = q8_row_stride(s.k);
+  args.y = y.data();
+  args.ldy = s.n;
+  size_t turn = 0;
+  for (auto _ : state) {
+    args.w = weight_matrix(e, w.bytes.data() + turn++ % w.count * w.each, s.n, s.k, 15, true);
+    matmul_run(pool, kernels, &args);
+    benchmark::ClobberMemory();
+  }
+  const double runs = static_cast<double>(state.iterations());
+  state.counters["GB/s"] = benchmark::Counter(
+      runs * static_cast<double>(weight_bytes(e, s.n, s.k, true)) * 1e-9, benchmark::Counter::kIsRate);
+  state.counters["GOP/s"] =
+      benchmark::Counter(runs * 2e-9 * static_cast<double>(m * s.n * s.k), benchmark::Counter::kIsRate);
+}
+
+void dense(benchmark::State& state, Isa isa, bool nt, int64_t m, int64_t n, int64_t k, int threads) {
+  ThreadPool pool(threads);
+  std::vector<float> a(static_cast<size_t>(m * k), 0.5f), b(static_cast<size_t>(n * k), 0.25f),
+      y(static_cast<size_t>(m * n));
+  DenseArgs args;
+  args.m = m;
+  args.n = n;
+  args.k = k;
+  args.a = a.data();
+  args.a_m = k;
+  args.b = b.data();
+  args.b_k = nt ? 1 : n;
+  args.b_n = nt ? k : 1;
+  args.y = y.data();
+  args.y_m = n;
+  for (auto _ : state) {
+    dense_run(pool, matmul_kernels(isa), args);
+    benchmark::ClobberMemory();
+  }
+  state.counters["GOP/s"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * 2e-9 * static_cast<double>(m * n * k),
+                         benchmark::Counter::kIsRate);
+}
+
+void quantize(benchmark::State& state, Isa isa) {
+  ThreadPool pool(1);
+  const int64_t m = 512, k = 576;
+  std::vector<float> x(static_cast<size_t>(m * k), 0.5f);
+  std::vector<Q8Block> out(static_cast<size_t>(m * q8_row_stride(k)));
+  for (auto _ : state) {
+    quantize_rows(pool, matmul_kernels(isa), x.data(), k, m, k, out.data());
+    benchmark::ClobberMemory();
+  }
+  state.counters["Gvalue/s"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * 1e-9 * static_cast<double>(m * k),
+                         benchmark::Counter::kIsRate);
+}
+
+// Ceilings, in plain loops that the compiler vectorizes for the build's own target.
+void read_bandwidth(benchmark::State& state, int threads) {
+  ThreadPool pool(threads);
+  const size_t n = (256u << 20) / 8;
+  std::vector<uint64_t> data(n, 1);
+  for (auto _ : state)
+    pool.parallel_for(static_cast<int64_t>(n), 1 << 16, [&](int64_t begin, int64_t end, int) {
+      uint64_t a = 0, b = 0, c = 0, d = 0;
+      for (int64_t i = begin; i + 32 <= end; i += 32)
+        for (int64_t j = 0; j < 8; j++) {
+          a += data[static_cast<size_t>(i + j)];
+          b += data[static_cast<size_t>(i + 8 + j)];
+          c += data[static_cast<size_t>(i + 16 + j)];
+          d += data[static_cast<size_t>(i + 24 + j)];
+        }
+      benchmark::DoNotOptimize(a + b + c + d);
+    });
+  state.counters["GB/s"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * static_cast<double>(n * 8) * 1e-9,
+                         benchmark::Counter::kIsRate);
+}
+
+void register_all() {
+  const auto name = [](const char* what, Isa isa, Encoding e, const Shape& s, int64_t m, int threads) {
+    return std::string(what) + "/" + to_string(isa) + "/" + to_string(e) + "/K" + std::to_string(s.k) + "xN" +
+           std::to_string(s.n) + "/M" + std::to_string(m) + "/threads" + std::to_string(threads);
+  };
+  for (int threads : {1, 2}) {
+    const std::string t = "/threads" + std::to_string(threads);
+    benchmark::RegisterBenchmark(("ceiling_read" + t).c_str(), read_bandwidth, threads)->UseRealTime();
+    for (Isa isa : {Isa::avx2, Isa::avx512, Isa::neon}) {
+      if (!isa_runs_on(isa, detect_isa()) || matmul_kernels(isa).isa != isa) continue;
+      for (Encoding e : {Encoding::q8, Encoding::q4, Encoding::ternary, Encoding::u16, Encoding::u32})
+        for (const Shape& s : kShapes)
+          for (int64_t m : {1, 512}) {
+            if (m == 512 && s.n > 10000) continue;
+            if (takes_q8_acts(e))
+              benchmark::RegisterBenchmark(
+                  name(m == 1 ? "gemv_q8" : "gemm_q8", isa, e, s, m, threads).c_str(), product, isa, e, true,
+                  s, m, threads)
+                  ->UseRealTime();
+            benchmark::RegisterBenchmark(
+                name(m == 1 ? "gemv_f32" : "gemm_f32", isa, e, s, m, threads).c_str(), product, isa, e, false,
+                s, m, threads)
+                ->UseRealTime();
+          }
+      for (bool nt : {false, true})
+        benchmark::RegisterBenchmark(
+            (std::string("dense/") + to_string(isa) + (nt ? "/nt" : "/nn") + t).c_str(), dense, isa, nt, 512,
+            768, 768, threads)
+            ->UseRealTime();
+      if (threads == 1)
+        benchmark::RegisterBenchmark((std::string("quantize/") + to_string(isa)).c_str(), quantize, isa);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cyb
+
+int main(int argc, char** argv) {
+  cyb::register_all();
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choosing kernels and sharing a product among threads.
+#include "ops/matmul/matmul.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/checked.h"
+#include "ops/matmul/tables.h"
+
+namespace cyb {
+namespace {
+
+constexpr int64_t kUnit = 4;  // groups that stay together: the widest panel
+
+// How a product is cut into tiles. No cut changes a bit (matmul.h), so this is only about caches and balance.
+struct Cut {
+  int64_t rows, groups;  // of a tile
+  int64_t row_tiles, group_tiles;
+  int64_t tiles() const { return row_tiles * group_tiles; }
+};
+
+Cut cut(int64_t m, int64_t n, int64_t row_bytes, int64_t group_bytes, int64_t batch, int threads) {
+  Cut c;
+  const int64_t groups = ceil_div<int64_t>(n, 8);
+  // A block of rows of x stays in L2 while the weights pass by.
+  const int64_t fit = (256 << 10) / std::max<int64_t>(row_bytes, 1) / 24 * 24;
+  c.rows = std::min(m, std::clamp<int64_t>(fit, 24, 192));
+  c.row_tiles = ceil_div(m, std::max<int64_t>(c.rows, 1));
+  if (c.row_tiles > 0) c.rows = round_up<int64_t>(ceil_div(m, c.row_tiles), m < 12 ? 1 : 12);
+  // Some tiles a thread for balance, but each worth the fetch of a counter: 16 KB of weights, or many rows.
+  const int64_t wanted = ceil_div<int64_t>(int64_t{threads} * 8, std::max<int64_t>(c.row_tiles * batch, 1));
+  const int64_t least =
+      ceil_div<int64_t>(16 << 10, std::max<int64_t>(group_bytes * std::min<int64_t>(m, 16), 1));
+  c.groups = round_up(std::max<int64_t>({groups / wanted, least, 1}), kUnit);
+  c.group_tiles = ceil_div(groups, c.groups);
+  return c;
+}
+
+MatmulRange tile_range(const Cut& c, int64_t m, int64_t n, int64_t tile) {
+  const int64_t r = tile / c.group_tiles, g = tile % c.group_tiles;
+  return {r * c.rows, std::min((r + 1) * c.rows, m), g * c.groups,
+          std::min((g + 1) * c.groups, ceil_div<int64_t>(n, 8))};
+}
+
+constexpr int kAtOnce = 8;
+
+}  // namespace
+
+WeightMatrix weight_matrix(Encoding encoding, const void* data, int64_t n, int64_t k, int frac_bits,
+                           bool tiled) {
+  WeightMatrix w;
+  w.data = static_cast<const uint8_t*>(data);
+  w.n = n;
+  w.k = k;
+  w.encoding = encoding;
+  w.tiled = tiled;
+  w.frac_bits = frac_bits;
+  // Two factors, so that no frac_bits makes a subnormal one.
+  const int near = std::clamp(frac_bits, -113, 112);
+  const float divisor = encoding == Encoding::q8 ? 127.0f : encoding == Encoding::q4 ? 8.0f : 1.0f;
+  w.factor = std::ldexp(1.0f / divisor, -near);
+  w.factor2 = std::ldexp(1.0f, near - frac_bits);
+  return w;
+}
+
+const MatmulKernels& matmul_kernels(Isa isa) {
+  switch (isa) {
+#if defined(__x86_64__)
+    case Isa::avx2:
+      return matmul_kernels_avx2;
+    case Isa::avx512:
+      return matmul_kernels_avx512;
+#elif defined(__aarch64__)
+    case Isa::neon:
+      return matmul_kernels_neon;
+#endif
+    default:
+      return matmul_kernels_scalar;
+  }
+}
+
+void matmul_range(const MatmulKernels& kernels, const MatmulArgs& args, const MatmulRange& range) {
+  const MatmulKernels& k = args.w.tiled ? kernels : matmul_kernels_scalar;
+  const int e = static_cast<int>(args.w.encoding);
+  (args.xq && k.q8_acts[e] ? k.q8_acts : k.f32_acts)[e](args, range);
+}
+
+void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs* args, int count) {
+  for (; count > kAtOnce; args += kAtOnce, count -= kAtOnce) matmul_run(pool, kernels, args, kAtOnce);
+  Cut cuts[kAtOnce];
+  int64_t tiles = 0;
+  for (int i = 0; i < count; i++) {
+    const MatmulArgs& a = args[i];
+    const int64_t groups = std::max<int64_t>(ceil_div<int64_t>(a.w.n, 8), 1);
+    const int64_t row_bytes = a.xq ? q8_row_stride(a.w.k) * int64_t{sizeof(Q8Block)} : 2048;
+    cuts[i] = cut(a.m, a.w.n, row_bytes,
+                  static_cast<int64_t>(weight_bytes(a.w.encoding, a.w.n, a.w.k, a.w.tiled)) / groups, 1,
+                  pool.threads());
+    tiles += cuts[i].tiles();
+  }
+  pool.parallel_for(tiles, 1, [&](int64_t begin, int64_t end, int) {
+    int i = 0;
+    int64_t first = 0;
+    for (int64_t t = begin; t < end; t++) {
+      while (t - first >= cuts[i].tiles()) first += cuts[i++].tiles();
+      matmul_range(kernels, args[i], tile_range(cuts[i], args[i].m, args[i].w.n, t - first));
+    }
+  });
+}
+
+void dense_run(ThreadPool& pool, const MatmulKernels& kernels, const DenseArgs& args) {
+  const int64_t batches = args.batch[0] * args.batch[1];
+  const Cut c = cut(args.m, args.n, 2048, args.k * 32, batches, pool.threads());
+  if (c.tiles() == 0) return;
+  pool.parallel_for(batches * c.tiles(), 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t t = begin; t < end; t++)
+      kernels.dense(args, t / c.tiles(), tile_range(c, args.m, args.n, t % c.tiles()));
+  });
+}
+
+void quantize_rows(ThreadPool& pool, const MatmulKernels& kernels, const float* x, int64_t ldx, int64_t m,
+                   int64_t k, Q8Block* out) {
+  const int64_t ld = q8_row_stride(k);
+  pool.parallel_for(m, std::max<int64_t>(1, 8192 / std::max<int64_t>(k, 1)),
+                    [&](int64_t begin, int64_t end, int) {
+                      for (int64_t i = begin; i < end; i++)
+                        kernels.quantize_row(x + i * ldx, k, out + i * ld);
+                    });
+}
+
+}  // namespace cyb

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kernel table that this machine runs against the scalar kernels (same bits) and against f64
+// (tolerance).
+#include "ops/matmul/matmul.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace cyb {
+namespace {
+
+const int64_t kDepths[] = {1, 16, 31, 32, 33, 48, 56, 255, 256, 257, 300, 576, 1536};
+const int64_t kWidths[] = {1, 7, 8, 13, 16, 40, 64};
+const Encoding kEncodings[] = {Encoding::u32, Encoding::u16, Encoding::q8, Encoding::q4, Encoding::ternary};
+
+std::vector<Isa> vector_isas() {
+  std::vector<Isa> out;
+  for (Isa isa : {Isa::avx2, Isa::avx512, Isa::neon})
+    if (isa_runs_on(isa, detect_isa()) && matmul_kernels(isa).isa == isa) out.push_back(isa);
+  return out;
+}
+
+struct Random {
+  std::mt19937_64 bits;
+  explicit Random(uint64_t seed) : bits(seed) {}
+  uint64_t next() { return bits(); }
+  float uniform() { return static_cast<float>(static_cast<int64_t>(bits() >> 40) - (1 << 23)) * 0x1p-23f; }
+  float activation() { return bits() % 64 == 0 ? 0.0f : 2 * uniform(); }
+};
+
+// A random matrix row by row and tiled; the tiles' padding is garbage, which must not count.
+struct Weights {
+  std::vector<uint8_t> plain, tiles;
+  std::vector<float> row_scale;
+  WeightMatrix rows, tiled;
+};
+Weights make_weights(Encoding e, int64_t n, int64_t k, Random& random) {
+  Weights w;
+  w.plain.resize(weight_bytes(e, n, k, false));
+  for (uint8_t& b : w.plain) {
+    b = static_cast<uint8_t>(random.next());
+    if (e == Encoding::ternary) b &= static_cast<uint8_t>(~((b & 0x55) << 1));  // no code 11
+  }
+  const int frac_bits = e == Encoding::u32 ? 31 : e == Encoding::ternary ? 0 : 15;
+  w.rows = weight_matrix(e, w.plain.data(), n, k, frac_bits, false);
+  w.tiles.resize(weight_bytes(e, n, k, true));
+  w.tiled = w.rows;
+  w.tiled.tiled = true;
+  w.tiled.data = w.tiles.data();
+  const int64_t groups = (n + 7) / 8;
+  pack_tiles(w.rows, w.tiles.data(), 0, groups / 2);
+  pack_tiles(w.rows, w.tiles.data(), groups / 2, groups);
+  if (e == Encoding::ternary && random.next() % 3 != 0) {
+    const bool one = random.next() % 2;
+    for (int64_t i = 0; i < (one ? 1 : n); i++) w.row_scale.push_back(random.uniform() + 1.5f);
+    for (WeightMatrix* m : {&w.rows, &w.tiled})
+      m->row_scale = w.row_scale.data(), m->row_scale_stride = one ? 0 : 1;
+  }
+  return w;
+}
+
+std::vector<float> activations(int64_t m, int64_t ld, Random& random) {
+  std::vector<float> x(static_cast<size_t>(m * ld));
+  for (float& v : x) v = random.activation();
+  return x;
+}
+
+std::vector<Q8Block> quantized(const MatmulKernels& kernels, const std::vector<float>& x, int64_t m,
+                               int64_t ld, int64_t k) {
+  std::vector<Q8Block> out(static_cast<size_t>(m * q8_row_stride(k)));
+  ThreadPool pool(1);
+  quantize_rows(pool, kernels, x.data(), ld, m, k, out.data());
+  return out;
+}
+
+void expect_same_bits(const std::vector<float>& got, const std::vector<float>& want,
+                      const std::string& where) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); i++)
+    ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(want[i]))
+        << where << ": element " << i << " is " << got[i] << ", scalar " << want[i];
+}
+
+std::string name(Isa isa, Encoding e, bool q8, int64_t m, int64_t n, int64_t k) {
+  return std::string(to_string(isa)) + " " + to_string(e) + (q8 ? " q8 activations" : " f32 activations") +
+         " M " + std::to_string(m) + " N " + std::to_string(n) + " K " + std::to_string(k);
+}
+
+TEST(Acts, VectorsRoundLikeScalarAndStayWithinHalfAStep) {
+  Random random(1);
+  for (int64_t k : kDepths)
+    for (int round = 0; round < 20; round++) {
+      std::vector<float> x = activations(1, k, random);
+      const float scale = std::ldexp(1.0f, static_cast<int>(random.next() % 240) - 120);
+      for (float& v : x) v *= scale;
+      x[random.next() % x.size()] *= 30;  // an outlier
+      if (round == 3) x[static_cast<size_t>(k - 1)] = std::numeric_limits<float>::infinity();
+      if (round == 4) x[static_cast<size_t>(k / 2)] = std::numeric_limits<float>::quiet_NaN();
+      if (round == 5) x.assign(x.size(), -0.0f);
+      const size_t blocks = static_cast<size_t>((k + 31) / 32);
+      std::vector<Q8Block> want(blocks), got(blocks);
+      matmul_kernels(Isa::scalar).quantize_row(x.data(), k, want.data());
+      for (Isa isa : vector_isas()) {
+        std::memset(got.data(), 0xee, blocks * sizeof(Q8Block));
+        matmul_kernels(isa).quantize_row(x.data(), k, got.data());
+        ASSERT_EQ(std::memcmp(got.data(), want.data(), blocks * sizeof(Q8Block)), 0)
+            << to_string(isa) << " K " << k;
+      }
+      if (round == 3 || round == 4) {
+        EXPECT_TRUE(std::isnan(want[static_cast<size_t>(round == 3 ? k - 1 : k / 2) / 32].scale));
+        continue;
+      }
+      for (int64_t i = 0; i < 32 * static_cast<int64_t>(blocks); i++) {
+        const Q8Block& b = want[static_cast<size_t>(i / 32)];
+        ASSERT_EQ(b.neg8, 8 * b.neg1);
+        ASSERT_EQ(b.neg128, 128 * b.neg1);
+        const double value = i < k ? x[static_cast<size_t>(i)] : 0;
+        ASSERT_LE(std::fabs(b.scale * static_cast<double>(b.q[i % 32]) - value),
+                  b.scale * 0.50002 + 0x1p-100);
+      }
+    }
+}
+
+// Shapes, encodings, both kinds of activations, bias, residual: the vector kernels give the scalar's bits.
+TEST(Matmul, VectorKernelsGiveTheScalarBits) {
+  Random random(2);
+  ThreadPool pool(2);
+  for (Encoding e : kEncodings)
+    for (int64_t k : kDepths)
+      for (int64_t n : kWidths) {
+        const int64_t ms[] = {1, 2, 3, 4, 7, 13, 25};
+        const int64_t m = ms[random.next() % 7], ldx = k + 3, ldy = n + 5;
+        const Weights w = make_weights(e, n, k, random);
+        const std::vector<float> x = activations(m, ldx, random), bias = activations(1, n, random);
+        const std::vector<float> before = activations(m, ldy, random);
+        const std::vector<Q8Block> xq = quantized(matmul_kernels(Isa::scalar), x, m, ldx, k);
+        for (bool q8 : {false, true}) {
+          if (q8 && !takes_q8_acts(e)) continue;
+          MatmulArgs args;
+          args.w = w.rows;
+          args.m = m;
+          args.x = x.data();
+          args.ldx = ldx;
+          if (q8) args.xq = xq.data(), args.ldxq = q8_row_stride(k);
+          args.ldy = ldy;
+          if (random.next() % 2) args.bias = bias.data();
+          args.accumulate = random.next() % 2;
+          std::vector<float> want = before;
+          args.y = want.data();
+          matmul_range(matmul_kernels(Isa::scalar), args, {0, m, 0, (n + 7) / 8});
+
+          args.y = const_cast<float*>(before.data());
+          std::vector<double> exact(static_cast<size_t>(m * n)), bound(exact.size());
+          matmul_reference(args, exact.data(), bound.data());
+          // testing.md, tier 1, and the roundings after the sum.
+          const double ulps = 4 * std::max(1.0, std::sqrt(static_cast<double>(k)) / 4) * 0x1p-24;
+          for (int64_t i = 0; i < m; i++)
+            for (int64_t j = 0; j < n; j++)
+              ASSERT_LE(
+                  std::fabs(want[static_cast<size_t>(i * ldy + j)] - exact[static_cast<size_t>(i * n + j)]),
+                  ulps * bound[static_cast<size_t>(i * n + j)] + 1e-37)
+                  << name(Isa::scalar, e, q8, m, n, k) << " at " << i << ", " << j;
+
+          args.w = w.tiled;
+          std::vector<float> tiled = before;
+          args.y = tiled.data();
+          matmul_range(matmul_kernels(Isa::scalar), args, {0, m, 0, (n + 7) / 8});
+          expect_same_bits(tiled, want, name(Isa::scalar, e, q8, m, n, k) + " tiled");
+          for (Isa isa : vector_isas()) {
+            std::vector<float> got = before;
+            args.y = got.data();
+            matmul_run(pool, matmul_kernels(isa), &args);
+            expect_same_bits(got, want, name(isa, e, q8, m, n, k));
+          }
+        }
+      }
+}
+
+// A row's result depends on neither the rows beside it nor on who computes which part.
+TEST(Matmul, RowsAndSplitsDoNotChangeABit) {
+  Random random(3);
+  const int64_t m = 130, k = 600, n = 77, groups = 10;
+  std::vector<Isa> isas = vector_isas();
+  for (Encoding e : kEncodings) {
+    const Weights w = make_weights(e, n, k, random);
+    const std::vector<float> x = activations(m, k, random);
+    const std::vector<Q8Block> xq = quantized(matmul_kernels(detect_isa()), x, m, k, k);
+    for (bool q8 : {false, true})
+      for (Isa isa : isas) {
+        if (q8 && !takes_q8_acts(e)) continue;
+        MatmulArgs args;
+        args.w = w.tiled;
+        args.m = m;
+        args.x = x.data();
+        args.ldx = k;
+        if (q8) args.xq = xq.data(), args.ldxq = q8_row_stride(k);
+        args.ldy = n;
+        std::vector<float> want(static_cast<size_t>(m * n)), got(want.size());
+        args.y = want.data();
+        for (int64_t i = 0; i < m; i++) matmul_range(matmul_kernels(isa), args, {i, i + 1, 0, groups});
+        args.y = got.data();
+        for (int64_t rows : {2, 7, 64, 130})
+          for (int64_t step : {1, 3, 4, 10}) {
+            got.assign(got.size(), -1);
+            for (int64_t i = 0; i < m; i += rows)
+              for (int64_t g = 0; g < groups; g += step)
+                matmul_range(matmul_kernels(isa), args,
+                             {i, std::min(i + rows, m), g, std::min(g + step, groups)});
+            expect_same_bits(got, want, name(isa, e, q8, rows, n, k));
+          }
+        for (int threads : {1, 2, 3})
+          for (int64_t rows : {int64_t{1}, int64_t{2}, int64_t{64}, m}) {
+            ThreadPool pool(threads);
+            got.assign(want.begin(), want.end());
+            std::fill(got.begin(), got.begin() + rows * n, -1.0f);
+            args.m = rows;
+            matmul_run(pool, matmul_kernels(isa), &args);
+            expect_same_bits(got, want, name(isa, e, q8, rows, n, k));
+          }
+      }
+  }
+}
+
+TEST(Matmul, SeveralProductsShareOneFork) {
+  Random random(4);
+  ThreadPool pool(2);
+  const int64_t k = 96, m = 5;
+  const std::vector<float> x = activations(m, k, random);
+  const std::vector<Q8Block> xq = quantized(matmul_kernels(detect_isa()), x, m, k, k);
+  std::vector<Weights> w;
+  std::vector<std::vector<float>> got, want;
+  std::vector<MatmulArgs> args;
+  for (int i = 0; i < 11; i++) {
+    const int64_t n = i == 4 ? 0 : 8 * i + 1;
+    w.push_back(make_weights(kEncodings[i % 5], n, k, random));
+    got.emplace_back(static_cast<size_t>(m * n));
+    want.emplace_back(static_cast<size_t>(m * n));
+  }
+  for (size_t i = 0; i < w.size(); i++) {
+    MatmulArgs a;
+    a.w = w[i].tiled;
+    a.m = m;
+    a.x = x.data();
+    a.ldx = k;
+    if (takes_q8_acts(a.w.encoding)) a.xq = xq.data(), a.ldxq = q8_row_stride(k);
+    a.ldy = a.w.n;
+    a.y = want[i].data();
+    matmul_range(matmul_kernels(Isa::scalar), a, {0, m, 0, (a.w.n + 7) / 8});
+    a.y = got[i].data();
+    args.push_back(a);
+  }
+  matmul_run(pool, matmul_kernels(detect_isa()), args.data(), static_cast<int>(args.size()));
+  for (size_t i = 0; i < w.size(); i++) expect_same_bits(got[i], want[i], "product " + std::to_string(i));
+}
+
+// q8 codes of −128 (8-bit integer tensors), extreme scales and activations: no sum saturates.
+TEST(Matmul, ExtremeCodesAreExact) {
+  const int64_t n = 16, k = 64;
+  for (Encoding e : {Encoding::q8, Encoding::q4, Encoding::ternary})
+    for (int pattern = 0; pattern < 4; pattern++) {
+      const uint8_t code = e == Encoding::q8   ? (pattern % 2 ? 0x80 : 0x7f)
+                           : e == Encoding::q4 ? (pattern % 2 ? 0x00 : 0xff)
+                                               : (pattern % 2 ? 0xaa : 0x55);
+      std::vector<uint8_t> tiles(weight_bytes(e, n, k, true), code);
+      if (e != Encoding::ternary) {
+        const size_t column = e == Encoding::q8 ? 272 : 144;
+        const int16_t scale = pattern < 2 ? 32767 : -32768;
+        for (size_t p = 0; p < tiles.size(); p += column)
+          for (size_t r = 0; r < 8; r++) std::memcpy(tiles.data() + p + 2 * r, &scale, 2);
+      }
+      std::vector<float> x(static_cast<size_t>(k)), want(static_cast<size_t>(n)), got(want.size());
+      for (size_t i = 0; i < x.size(); i++) x[i] = pattern < 2 || i % 2 ? 127.0f : -127.0f;
+      const std::vector<Q8Block> xq = quantized(matmul_kernels(Isa::scalar), x, 1, k, k);
+      MatmulArgs args;
+      args.w = weight_matrix(e, tiles.data(), n, k, 8, true);
+      args.m = 1;
+      args.xq = xq.data();
+      args.ldxq = q8_row_stride(k);
+      args.ldy = n;
+      args.y = want.data();
+      matmul_range(matmul_kernels(Isa::scalar), args, {0, 1, 0, 2});
+      std::vector<double> exact(want.size());
+      matmul_reference(args, exact.data(), nullptr);
+      for (size_t i = 0; i < want.size(); i++) ASSERT_NEAR(want[i], exact[i], 1e-6 * std::fabs(exact[i]));
+      args.y = got.data();
+      for (Isa isa : vector_isas()) {
+        matmul_range(matmul_kernels(isa), args, {0, 1, 0, 2});
+        expect_same_bits(got, want, name(isa, e, true, 1, n, k) + " pattern " + std::to_string(pattern));
+      }
+    }
+}
+
+TEST(Matmul, PaddingOfARaggedRowNeverCounts) {
+  Random random(6);
+  const int64_t n = 16, k = 33;
+  const std::vector<float> x = activations(3, k, random);
+  const std::vector<Q8Block> xq = quantized(matmul_kernels(detect_isa()), x, 3, k, k);
+  for (Encoding e : {Encoding::q8, Encoding::q4, Encoding::ternary})
+    for (bool q8 : {false, true})
+      for (Isa isa : vector_isas()) {
+        Weights w = make_weights(e, n, k, random);
+        MatmulArgs args;
+        args.w = w.tiled;
+        args.m = 3;
+        args.x = x.data();
+        args.ldx = k;
+        if (q8) args.xq = xq.data(), args.ldxq = q8_row_stride(k);
+        args.ldy = n;
+        std::vector<float> want(static_cast<size_t>(3 * n)), got(want.size());
+        args.y = want.data();
+        matmul_range(matmul_kernels(isa), args, {0, 3, 0, 2});
+        // Column 33 is byte 1 of the first piece of the second block, or code 1 of the third unit.
+        for (size_t g = 0; g < 2; g++)
+          for (size_t r = 0; r < 8; r++) {
+            if (e == Encoding::q8) w.tiles[g * 544 + 272 + 16 + 4 * r + 1] ^= 0x5a;
+            if (e == Encoding::q4) w.tiles[g * 288 + 144 + 16 + 4 * r + 1] ^= 0x5a;
+            if (e == Encoding::ternary) w.tiles[g * 96 + 64 + 4 * r] ^= 0x04;
+          }
+        args.y = got.data();
+        matmul_range(matmul_kernels(isa), args, {0, 3, 0, 2});
+        expect_same_bits(got, want, name(isa, e, q8, 3, n, k));
+      }
+}
+
+TEST(Matmul, InfinityAndNanReachTheResult) {
+  Random random(7);
+  const int64_t n = 8, k = 64;
+  const Weights w = make_weights(Encoding::q8, n, k, random);
+  for (float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    std::vector<float> x = activations(1, k, random), y(static_cast<size_t>(n));
+    x[40] = bad;
+    for (Isa isa : vector_isas()) {
+      const std::vector<Q8Block> xq = quantized(matmul_kernels(isa), x, 1, k, k);
+      MatmulArgs args;
+      args.w = w.tiled;
+      args.m = 1;
+      args.xq = xq.data();
+      args.ldxq = q8_row_stride(k);
+      args.y = y.data();
+      args.ldy = n;
+      matmul_range(matmul_kernels(isa), args, {0, 1, 0, 1});
+      for (float v : y) EXPECT_FALSE(std::isfinite(v)) << to_string(isa);
+    }
+  }
+}
+
+TEST(Matmul, FracBitsFromEndToEndOfTheirRange) {
+  const int64_t n = 8, k = 4;
+  std::vector<int32_t> codes(static_cast<size_t>(n * k), 1 << 20);
+  std::vector<float> y(static_cast<size_t>(n));
+  for (int frac_bits : {-97, -40, 0, 16, 112, 113, 140}) {
+    const std::vector<float> x(static_cast<size_t>(k), frac_bits < 0 ? 0x1p-30f : 0x1p30f);
+    MatmulArgs args;
+    args.w = weight_matrix(Encoding::u32, codes.data(), n, k, frac_bits, true);
+    args.m = 1;
+    args.x = x.data();
+    args.ldx = k;
+    args.y = y.data();
+    args.ldy = n;
+    for (Isa isa : vector_isas()) {
+      matmul_range(matmul_kernels(isa), args, {0, 1, 0, 1});
+      for (float v : y)
+        EXPECT_EQ(v, std::ldexp(4.0f, 20 + (frac_bits < 0 ? -30 : 30) - frac_bits)) << frac_bits;
+    }
+  }
+}
+
+// nn and nt forms, a transposed left side, batches that repeat an operand.
+TEST(Dense, VectorKernelsGiveTheScalarBits) {
+  Random random(8);
+  ThreadPool pool(2);
+  for (int64_t k : kDepths)
+    for (int64_t n : {1, 7, 16, 32, 45, 100})
+      for (int form = 0; form < 4; form++) {
+        DenseArgs args;
+        args.m = std::vector<int64_t>{1, 2, 7, 25, 40}[random.next() % 5];
+        args.n = n;
+        args.k = k;
+        args.batch[0] = 2;
+        args.batch[1] = 3;
+        const std::vector<float> a = activations(6 * args.m, k + 1, random),
+                                 b = activations(2 * (n + 2), k + 2, random);
+        const std::vector<float> bias = activations(1, n, random),
+                                 before = activations(6 * args.m, n, random);
+        args.a = a.data();
+        args.a_m = form & 2 ? 1 : k + 1;
+        args.a_k = form & 2 ? args.m : 1;
+        args.a_batch[0] = 3 * args.m * k;
+        args.a_batch[1] = args.m * k;
+        args.b = b.data();
+        args.b_k = form & 1 ? 1 : n + 1;
+        args.b_n = form & 1 ? k + 1 : 1;
+        args.b_batch[1] = 0;
+        args.b_batch[0] = (n + 1) * k;
+        args.y_m = n;
+        args.y_batch[0] = 3 * args.m * n;
+        args.y_batch[1] = args.m * n;
+        if (random.next() % 2) args.bias = bias.data();
+        args.accumulate = random.next() % 2;
+        std::vector<float> want = before;
+        args.y = want.data();
+        dense_run(pool, matmul_kernels(Isa::scalar), args);
+        args.y = const_cast<float*>(before.data());
+        std::vector<double> exact(want.size()), bound(want.size());
+        dense_reference(args, exact.data(), bound.data());
+        const double ulps = 4 * std::max(1.0, std::sqrt(static_cast<double>(k)) / 4) * 0x1p-24;
+        for (size_t i = 0; i < want.size(); i++)
+          ASSERT_LE(std::fabs(want[i] - exact[i]), ulps * bound[i])
+              << "K " << k << " N " << n << " form " << form;
+        for (Isa isa : vector_isas()) {
+          std::vector<float> got = before;
+          args.y = got.data();
+          dense_run(pool, matmul_kernels(isa), args);
+          expect_same_bits(got, want,
+                           std::string(to_string(isa)) + " K " + std::to_string(k) + " N " +
+                               std::to_string(n) + " form " + std::to_string(form));
+        }
+      }
+}
+
+TEST(GatherRow, DecodesAsTheFormatDefinesIt) {
+  Random random(9);
+  for (Encoding e : kEncodings)
+    for (int64_t k : kDepths) {
+      const int64_t n = 13;
+      const Weights w = make_weights(e, n, k, random);
+      std::vector<float> plain(static_cast<size_t>(k)), tiled(plain.size());
+      for (int64_t row : {0, 7, 8, 12}) {
+        gather_row(w.rows, row, plain.data());
+        gather_row(w.tiled, row, tiled.data());
+        expect_same_bits(tiled, plain, name(Isa::scalar, e, false, 1, n, k));
+        for (int64_t i = 0; i < k; i++) {
+          const uint8_t* p = w.plain.data();
+          const int64_t block = row * ((k + 31) / 32) + i / 32;
+          int16_t s = 0;
+          double want = 0;
+          if (e == Encoding::u32) {
+            int32_t v;
+            std::memcpy(&v, p + 4 * (row * k + i), 4);
+            want = std::ldexp(v, -31);
+          } else if (e == Encoding::u16) {
+            std::memcpy(&s, p + 2 * (row * k + i), 2);
+            want = std::ldexp(s, -15);
+          } else if (e == Encoding::q8) {
+            std::memcpy(&s, p + 34 * block, 2);
+            want = std::ldexp(static_cast<int8_t>(p[34 * block + 2 + i % 32]) * s / 127.0, -15);
+          } else if (e == Encoding::q4) {
+            std::memcpy(&s, p + 18 * block, 2);
+            const int byte = p[18 * block + 2 + i % 16];
+            want = std::ldexp(((i % 32 < 16 ? byte & 15 : byte >> 4) - 8) * s / 8.0, -15);
+          } else {
+            const int code = p[row * ((k + 3) / 4) + i / 4] >> (2 * (i % 4)) & 3;
+            want = code == 1 ? 1 : code == 2 ? -1 : 0;
+          }
+          float value = static_cast<float>(want);
+          if (w.rows.row_scale) value *= w.row_scale[static_cast<size_t>(row * w.rows.row_scale_stride)];
+          ASSERT_EQ(plain[static_cast<size_t>(i)], value)
+              << to_string(e) << " K " << k << " row " << row << " at " << i;
+        }
+      }
+    }
+}
+
+TEST(Tiles, SizesAreTheFormatsExamples) {
+  EXPECT_EQ(weight_bytes(Encoding::q4, 13, 56, true), 576u);
+  EXPECT_EQ(weight_bytes(Encoding::q8, 13, 56, true), 1088u);
+  EXPECT_EQ(weight_bytes(Encoding::ternary, 13, 56, true), 2u * 8 * 4 * 4);
+  EXPECT_EQ(weight_bytes(Encoding::ternary, 13, 56, false), 13u * 14);
+}
+
+}  // namespace
+}  // namespace cyb
