@@ -149,7 +149,7 @@ HttpResult HttpClient::get_once(const HttpRequest& request, const std::string& u
   option(CURLOPT_FOLLOWLOCATION, 0L);
   option(CURLOPT_PROTOCOLS_STR, "http,https");
   option(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-  option(CURLOPT_USERAGENT, "cyb-llm/0.1");
+  option(CURLOPT_USERAGENT, "cyb-llm/" CYB_VERSION);
   option(CURLOPT_CONNECTTIMEOUT, static_cast<long>(settings_.connect_timeout));
   option(CURLOPT_LOW_SPEED_LIMIT, 1L);
   option(CURLOPT_LOW_SPEED_TIME, static_cast<long>(settings_.stall_timeout));
