@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text part of a `.model` file: frontmatter, then sections that begin with a line `~~~name`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cyb {
+
+struct Section {
+  std::string name;
+  std::string_view raw;  // as it stands in the file, escapes included
+  int first_line = 1;    // of the content, in the file
+};
+
+struct SectionScan {
+  std::string_view frontmatter;
+  std::vector<Section> sections;  // without `weights`
+  uint64_t weights_at = 0;        // where the binary starts
+  int lines = 0;                  // lines before it
+};
+
+// Cuts a file. Throws InvalidFile with the line where the text does not follow the format; `path` names the
+// file.
+SectionScan scan_sections(std::string_view file, const std::string& path);
+
+// Whether this is a section that the format knows, and its place in the order.
+int section_rank(std::string_view name);  // −1 for an unknown name
+
+// `md`, `toml`, `ir`, `jinja`, `tensors`: what the frontmatter says about a section.
+std::string_view section_format(std::string_view name);
+
+// A content line that begins with ~~~ has one more ~ in the file.
+std::string escape_section(std::string_view text);
+std::string unescape_section(std::string_view raw);
+bool needs_unescape(std::string_view raw);
+
+}  // namespace cyb
