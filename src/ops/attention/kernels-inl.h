@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernels.h on sixteen lanes. Bits: a score is one FMA chain over dimensions, a value one FMA chain over
+// positions of a page, sums fold in a fixed order; how rows are grouped into tiles changes nothing.
+#pragma once
+
+#include "ops/attention/kernels.h"
+#include "ops/simd/math-inl.h"
+
+#ifdef CYB_SIMD_TARGET
+HWY_BEFORE_NAMESPACE();
+#endif
+namespace cyb::CYB_SIMD {
+
+inline constexpr float kHidden = -__builtin_inff();
+
+// How many blocks of sixteen positions (or dimensions) go beside `rows` accumulators: registers are 16 of 8
+// lanes on AVX2, 32 elsewhere.
+constexpr int blocks_beside(int rows) {
+  if (kParts == 1) return 4;
+  if (kParts == 2) return rows == 1 ? 4 : rows <= 3 ? 2 : 1;
+  return rows == 1 ? 4 : rows == 2 ? 2 : 1;
+}
+
+CYB_INLINE void store_one(uint16_t* p, Vec x) {
+  x = if_less(set1(65504.0f), x, set1(65504.0f), x);
+  x = if_less(x, set1(-65504.0f), set1(-65504.0f), x);
+  store_half(p, x);
+}
+CYB_INLINE void store_one(float* p, Vec x) { store(p, x); }
+
+template <class T>
+static void store_page(const StorePage& a) {
+  for (int32_t i = 0; i < a.count; ++i) {
+    const int32_t entry = a.entry + i;
+    const float* k = a.k + i * a.k_step;
+    T* to_k = static_cast<T*>(a.k_page) + entry;
+    for (int32_t d = 0; d < a.k_dim; d += 16) {
+      const int32_t n = a.k_dim - d < 16 ? a.k_dim - d : 16;
+      alignas(64) T lanes[16];
+      store_one(lanes, load_first(k + d, n));
+      for (int32_t j = 0; j < n; ++j) to_k[(d + j) * 64] = lanes[j];
+    }
+    const float* v = a.v + i * a.v_step;
+    T* to_v = static_cast<T*>(a.v_page) + int64_t{entry} * a.v_stride;
+    for (int32_t d = 0; d < a.v_dim; d += 16)
+      store_one(to_v + d, load_first(v + d, a.v_dim - d));  // pads with zeros
+  }
+}
+
+// scores[r][64] = Σ_d q[d][r]·k[d][·] for one tile.
+template <int kRows, class T>
+CYB_INLINE void tile_scores(const float* q, int32_t k_dim, const T* k, float* scores) {
+  constexpr int kBlocks = blocks_beside(kRows);
+  for (int b = 0; b < 4; b += kBlocks) {
+    Vec acc[kRows][kBlocks];
+    CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] =
+        set1(0.0f);
+    const T* column = k + b * 16;
+    const float* query = q;
+    for (int32_t d = 0; d < k_dim; ++d, column += 64, query += kRows) {
+      Vec x[kBlocks];
+      CYB_UNROLL for (int j = 0; j < kBlocks; ++j) x[j] = load16(column + 16 * j);
+      CYB_UNROLL for (int r = 0; r < kRows; ++r) {
+        const Vec w = set1(query[r]);
+        CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] = fma(w, x[j], acc[r][j]);
+      }
+    }
+    CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j)
+        store(scores + r * 64 + (b + j) * 16, acc[r][j]);
+  }
+}
+
+template <int kRows, int kBlocks, class T>
+CYB_INLINE void tile_values_at(const float* p, const T* v, int32_t v_stride, int32_t begin, int32_t end,
+                               const float* alpha, float* out) {
+  Vec acc[kRows][kBlocks];
+  CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] =
+      load(out + int64_t{r} * v_stride + 16 * j) * set1(alpha[r]);
+  const T* row = v + int64_t{begin} * v_stride;
+  for (int32_t i = begin; i < end; ++i, row += v_stride) {
+    Vec x[kBlocks];
+    CYB_UNROLL for (int j = 0; j < kBlocks; ++j) x[j] = load16(row + 16 * j);
+    CYB_UNROLL for (int r = 0; r < kRows; ++r) {
+      const Vec w = set1(p[r * 64 + i]);
+      CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] = fma(w, x[j], acc[r][j]);
+    }
+  }
+  CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j)
+      store(out + int64_t{r} * v_stride + 16 * j, acc[r][j]);
+}
+
+// out[r] = out[r]·alpha[r] + Σ_i p[r][i]·v[i], i in [begin, end).
+template <int kRows, class T>
+CYB_INLINE void tile_values(const float* p, const T* v, int32_t v_stride, int32_t begin, int32_t end,
+                            const float* alpha, float* out) {
+  constexpr int kBlocks = blocks_beside(kRows);
+  int32_t d = 0;
+  for (; d + 16 * kBlocks <= v_stride; d += 16 * kBlocks)
+    tile_values_at<kRows, kBlocks>(p, v + d, v_stride, begin, end, alpha, out + d);
+  if constexpr (kBlocks > 1)
+    for (; d < v_stride; d += 16) tile_values_at<kRows, 1>(p, v + d, v_stride, begin, end, alpha, out + d);
+}
+
+// What row r's raw scores of a page become before softmax: scale, soft-cap, biases, masks.
+CYB_INLINE void row_logits(const AttendBlock& a, int32_t r, int32_t start, const float* scores, Vec s[4]) {
+  const Vec scale = set1(a.scale);
+  CYB_UNROLL for (int j = 0; j < 4; ++j) s[j] = load(scores + 16 * j) * scale;
+  if (a.soft_cap != 0.0f) {
+    const Vec cap = set1(a.soft_cap);
+    CYB_UNROLL for (int j = 0; j < 4; ++j) s[j] = soft_cap(s[j], cap);
+  }
+  const int32_t apart = start - a.position[r];  // j - i of the page's first key
+  if (a.slope) {
+    const Vec slope = set1(a.slope[r]);
+    CYB_UNROLL for (int j = 0; j < 4; ++j) s[j] = s[j] - slope * distance(apart + 16 * j);
+  }
+  if (a.relative) {
+    // Beyond the reach all values are equal, so that a page far away reads the end of the table.
+    const int32_t reach = a.relative_reach;
+    const int32_t at = apart < -reach - 64 ? -reach - 64 : apart > reach + 1 ? reach + 1 : apart;
+    CYB_UNROLL for (int j = 0; j < 4; ++j) s[j] = s[j] + load(a.relative[r] + at + 16 * j);
+  }
+  if (a.bias && a.bias[r]) {
+    const float* bias = a.bias[r] + start;
+    CYB_UNROLL for (int j = 0; j < 4; ++j) {
+      const int64_t left = a.bias_columns - start - 16 * j;
+      if (left > 0) s[j] = s[j] + load_first(bias + 16 * j, left);
+    }
+  }
+  const int32_t from = a.from[r] - start, to = a.to[r] - start;
+  if (from > 0 || to < 64)
+    CYB_UNROLL for (int j = 0; j < 4; ++j) s[j] = keep_range(s[j], from - 16 * j, to - 16 * j);
+  if (a.query_segment) {
+    alignas(64) float lanes[64];
+    CYB_UNROLL for (int j = 0; j < 4; ++j) store(lanes + 16 * j, s[j]);
+    const int64_t n = a.segment_columns - start < 64 ? a.segment_columns - start : 64;
+    for (int64_t j = 0; j < n; ++j)
+      if (a.key_segment[r][start + j] != a.query_segment[r]) lanes[j] = kHidden;
+    CYB_UNROLL for (int j = 0; j < 4; ++j) s[j] = load(lanes + 16 * j);
+  }
+}
+
+CYB_INLINE float exp1(float x) {
+  alignas(64) float lanes[16];
+  store(lanes, exp(set1(x)));
+  return lanes[0];
+}
+
+// Turns a row's raw scores into e^(s - max) in place, and its running values with them; returns the factor
+// that what was summed so far takes.
+CYB_INLINE float row_softmax(const AttendBlock& a, int32_t r, int32_t start, float* scores) {
+  Vec s[4];
+  row_logits(a, r, start, scores, s);
+  const float page_max = reduce_max(vmax(vmax(s[0], s[1]), vmax(s[2], s[3])));
+  const float old = a.max[r];
+  const float now = old < page_max ? page_max : old;
+  if (now == kHidden) {
+    // Nothing seen, or nothing but NaN, which has to reach the result.
+    const float all = reduce_add((s[0] + s[1]) + (s[2] + s[3]));
+    const float p = all == all ? 0.0f : all;
+    CYB_UNROLL for (int j = 0; j < 4; ++j) store(scores + 16 * j, set1(p));
+    a.sum[r] = a.sum[r] + p;
+    return 1.0f;
+  }
+  const float alpha = now == old ? 1.0f : exp1(old - now);
+  const Vec top = set1(now);
+  CYB_UNROLL for (int j = 0; j < 4; ++j) {
+    s[j] = exp(s[j] - top);
+    store(scores + 16 * j, s[j]);
+  }
+  a.max[r] = now;
+  a.sum[r] = fma1(a.sum[r], alpha, reduce_add((s[0] + s[1]) + (s[2] + s[3])));
+  return alpha;
+}
+
+template <int kRows, class T>
+static void attend_tile(const AttendBlock& a, int32_t first, const T* k, const T* v, int32_t start,
+                        int32_t count) {
+  // Positions of the page that some row of the tile sees; the rest would add exact zeros.
+  int32_t begin = count, end = 0;
+  for (int r = 0; r < kRows; ++r) {
+    const int32_t from = a.from[first + r] - start, to = a.to[first + r] - start;
+    if (from >= count || to <= 0 || from >= to) continue;
+    begin = from < begin ? from : begin;
+    end = to > end ? to : end;
+  }
+  begin = begin < 0 ? 0 : begin;
+  end = end > count ? count : end;
+  if (begin >= end) return;
+  alignas(64) float scores[kRows * 64];
+  float alpha[kRows];
+  tile_scores<kRows>(a.q + int64_t{first} * a.k_dim, a.k_dim, k, scores);
+  for (int r = 0; r < kRows; ++r) alpha[r] = row_softmax(a, first + r, start, scores + r * 64);
+  tile_values<kRows>(scores, v, a.v_stride, begin, end, alpha, a.out + int64_t{first} * a.v_stride);
+}
+
+template <class T>
+static void attend_page(const AttendBlock& a, const void* k_page, const void* v_page, int32_t start,
+                        int32_t count) {
+  const T* k = static_cast<const T*>(k_page);
+  const T* v = static_cast<const T*>(v_page);
+  const int32_t width = tile_rows(a.rows);
+  for (int32_t first = 0; first < a.rows; first += width) {
+    switch (a.rows - first < width ? a.rows - first : width) {
+      case 1:
+        attend_tile<1>(a, first, k, v, start, count);
+        break;
+      case 2:
+        attend_tile<2>(a, first, k, v, start, count);
+        break;
+      case 3:
+        attend_tile<3>(a, first, k, v, start, count);
+        break;
+      case 4:
+        attend_tile<4>(a, first, k, v, start, count);
+        break;
+      case 5:
+        attend_tile<5>(a, first, k, v, start, count);
+        break;
+      default:
+        attend_tile<6>(a, first, k, v, start, count);
+        break;
+    }
+  }
+}
+
+template <class T>
+static void probs_page(const AttendBlock& a, const AttendProbs& p, const void* k_page, int32_t start,
+                       int32_t count) {
+  const T* k = static_cast<const T*>(k_page);
+  alignas(64) float query[1024], scores[64];
+  for (int32_t r = 0; r < a.rows; ++r) {
+    if (!p.out[r] || p.sum[r] == 0.0f) continue;
+    // One row of its tile, gathered; dimensions above the buffer continue the same chain.
+    const int32_t tile = r / tile_rows(a.rows) * tile_rows(a.rows);
+    const int32_t width = a.rows - tile < tile_rows(a.rows) ? a.rows - tile : tile_rows(a.rows);
+    const float* q = a.q + int64_t{tile} * a.k_dim + (r - tile);
+    Vec acc[4];
+    CYB_UNROLL for (int j = 0; j < 4; ++j) acc[j] = set1(0.0f);
+    for (int32_t d0 = 0; d0 < a.k_dim; d0 += 1024) {
+      const int32_t n = a.k_dim - d0 < 1024 ? a.k_dim - d0 : 1024;
+      for (int32_t d = 0; d < n; ++d) query[d] = q[int64_t{d0 + d} * width];
+      for (int32_t d = 0; d < n; ++d) {
+        const Vec w = set1(query[d]);
+        CYB_UNROLL for (int j = 0; j < 4; ++j) acc[j] = fma(w, load16(k + (d0 + d) * 64 + 16 * j), acc[j]);
+      }
+    }
+    CYB_UNROLL for (int j = 0; j < 4; ++j) store(scores + 16 * j, acc[j]);
+    Vec s[4];
+    row_logits(a, r, start, scores, s);
+    const Vec top = set1(p.max[r]), total = set1(p.sum[r]);
+    CYB_UNROLL for (int j = 0; j < 4; ++j) store(scores + 16 * j, exp(s[j] - top) / total);
+    for (int32_t j = 0; j < count && start + j < p.columns; ++j) p.out[r][start + j] = scores[j];
+  }
+}
+
+static void merge_spans(int32_t rows, int32_t v_stride, float* max, float* sum, float* out, const float* max2,
+                        const float* sum2, const float* out2) {
+  for (int32_t r = 0; r < rows; ++r) {
+    if (sum2[r] == 0.0f) continue;
+    const float now = max[r] < max2[r] ? max2[r] : max[r];
+    const float f1 = now == max[r] ? 1.0f : exp1(max[r] - now);
+    const float f2 = now == max2[r] ? 1.0f : exp1(max2[r] - now);
+    max[r] = now;
+    sum[r] = fma1(sum[r], f1, sum2[r] * f2);
+    float* o = out + int64_t{r} * v_stride;
+    const float* o2 = out2 + int64_t{r} * v_stride;
+    for (int32_t d = 0; d < v_stride; d += 16)
+      store(o + d, fma(load(o + d), set1(f1), load(o2 + d) * set1(f2)));
+  }
+}
+
+static void finish_row(const float* sink, float* max, float* sum, const float* out, int32_t v_dim,
+                       float* result) {
+  float factor = 1.0f;
+  if (sink && *sink != kHidden) {
+    const float now = *max < *sink ? *sink : *max;
+    factor = now == *max ? 1.0f : exp1(*max - now);
+    *sum = fma1(*sum, factor, now == *sink ? 1.0f : exp1(*sink - now));
+    *max = now;
+  }
+  if (*sum == 0.0f) {
+    for (int32_t d = 0; d < v_dim; ++d) result[d] = 0.0f;
+    return;
+  }
+  const Vec f = set1(factor), total = set1(*sum);
+  // Adding zero turns -0 into 0: which of them a sum of zeros gave depends on the pages that were skipped.
+  for (int32_t d = 0; d < v_dim; d += 16)
+    store_first(result + d, load(out + d) * f / total + set1(0.0f), v_dim - d);
+}
+
+constexpr AttentionKernels make_attention_kernels() {
+  return {store_page<uint16_t>, store_page<float>, attend_page<uint16_t>, attend_page<float>,
+          probs_page<uint16_t>, probs_page<float>, merge_spans,           finish_row};
+}
+
+}  // namespace cyb::CYB_SIMD
+#ifdef CYB_SIMD_TARGET
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// exp, tanh, erf and their relatives on sixteen lanes: one definition for every kernel and instruction set.
+// The polynomials are minimax fits; math_test.cc holds each function to its bound in ulps.
+#pragma once
+
+#include "ops/simd/vec-inl.h"
+
+#ifdef CYB_SIMD_TARGET
+HWY_BEFORE_NAMESPACE();
+#endif
+namespace cyb::CYB_SIMD {
+
+CYB_INLINE Vec vmax(Vec a, Vec b) {
+  return if_less(a, b, b, a);
+}  // b only where it is larger: keeps a NaN of a
+
+// (e^r - 1 - r) / r² for |r| <= ln(2)/2.
+CYB_INLINE Vec exp_tail(Vec r) {
+  Vec p = set1(0.0013814466074109077f);
+  p = fma(p, r, set1(0.008368780836462975f));
+  p = fma(p, r, set1(0.04166839271783829f));
+  p = fma(p, r, set1(0.1666651964187622f));
+  return fma(p, r, set1(0.4999999403953552f));
+}
+
+// e^x, within 1 ulp: exactly 1 at 0, 0 at -inf, inf above the range, NaN for NaN.
+CYB_INLINE Vec exp(Vec x) {
+  x = if_less(x, set1(-104.0f), set1(-104.0f), x);
+  x = if_less(set1(89.0f), x, set1(89.0f), x);
+  const Vec magic = set1(12582912.0f);  // 1.5·2^23: adding it rounds to an integer, kept in the low bits
+  const Vec t = fma(x, set1(1.44269504088896341f), magic);
+  const Vec n = t - magic;
+  Vec r = fnma(n, set1(0.693147182464599609f), x);
+  r = fnma(n, set1(-1.90465432e-9f), r);
+  const Vec p = fma(r * r, exp_tail(r), r) + set1(1.0f);
+  return scale_by_power(p, t);
+}
+
+// e^x - 1 without cancellation near 0.
+CYB_INLINE Vec expm1(Vec x) {
+  const Vec near = fma(x * x, exp_tail(x), x);
+  return if_less(abs(x), set1(0.34657359f), near, exp(x) - set1(1.0f));
+}
+
+CYB_INLINE Vec tanh(Vec x) {
+  const Vec a = abs(x);
+  const Vec z = x * x;
+  Vec p = set1(0.0021475402172654867f);
+  p = fma(p, z, set1(-0.008182678371667862f));
+  p = fma(p, z, set1(0.021702969446778297f));
+  p = fma(p, z, set1(-0.05394720286130905f));
+  p = fma(p, z, set1(0.13333210349082947f));
+  p = fma(p, z, set1(-0.3333333134651184f));
+  const Vec near = fma(x * z, p, x);
+  const Vec far = set1(1.0f) - set1(2.0f) / (exp(a + a) + set1(1.0f));
+  return if_less(a, set1(0.625f), near, copy_sign(far, x));
+}
+
+CYB_INLINE Vec erf(Vec x) {
+  const Vec a = abs(x);
+  const Vec z = x * x;
+  Vec p = set1(-9.68013955571223e-06f);
+  p = fma(p, z, set1(0.00011270545655861497f));
+  p = fma(p, z, set1(-0.0008484711870551109f));
+  p = fma(p, z, set1(0.005221074912697077f));
+  p = fma(p, z, set1(-0.02686544507741928f));
+  p = fma(p, z, set1(0.11283782869577408f));
+  p = fma(p, z, set1(-0.37612637877464294f));
+  p = fma(p, z, set1(0.128379167095512574f));  // 2/√π - 1
+  const Vec near = fma(x, p, x);
+  const Vec b = if_less(set1(4.0f), a, set1(4.0f), a);  // log(1 - erf) on [1, 4]; beyond, erf is 1
+  Vec q = set1(0.00018557399744167924f);
+  q = fma(q, b, set1(-0.002939607249572873f));
+  q = fma(q, b, set1(0.02180531807243824f));
+  q = fma(q, b, set1(-0.10303736478090286f));
+  q = fma(q, b, set1(-0.6382256746292114f));
+  q = fma(q, b, set1(-1.1270400285720825f));
+  q = fma(q, b, set1(-0.00035371966077946126f));
+  const Vec far = copy_sign(set1(1.0f) - exp(q), x);
+  return if_less(a, set1(1.0f), near, far);
+}
+
+CYB_INLINE Vec sigmoid(Vec x) { return set1(1.0f) / (set1(1.0f) + exp(neg(x))); }
+
+// log(1 + u) for 0 <= u <= 1, as 2·artanh(u / (2 + u)).
+CYB_INLINE Vec log1p_unit(Vec u) {
+  const Vec s = u / (u + set1(2.0f));
+  const Vec z = s * s;
+  Vec p = set1(0.24300934374332428f);
+  p = fma(p, z, set1(0.21427658200263977f));
+  p = fma(p, z, set1(0.2861688435077667f));
+  p = fma(p, z, set1(0.3999887704849243f));
+  p = fma(p, z, set1(0.6666667461395264f));
+  return fma(s * z, p, s + s);
+}
+
+CYB_INLINE Vec softplus(Vec x) {  // log(1 + e^x)
+  return vmax(x, set1(0.0f)) + log1p_unit(exp(neg(abs(x))));
+}
+
+// c·tanh(x / c).
+CYB_INLINE Vec soft_cap(Vec x, Vec c) { return tanh(x / c) * c; }
+
+}  // namespace cyb::CYB_SIMD
+#ifdef CYB_SIMD_TARGET
+HWY_AFTER_NAMESPACE();
+#endif

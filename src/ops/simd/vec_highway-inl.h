@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// vec-inl.h by Highway in static dispatch: the target is what the compiler's flags give this file.
+#pragma once
+
+#define HWY_DISABLE_PCLMUL_AES 1  // Haswell flags have no AES, and nothing here wants it
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace cyb::CYB_SIMD {
+
+static_assert(HWY_TARGET == CYB_SIMD_TARGET,
+              "this file is compiled for another instruction set than it names");
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Lanes = hn::CappedTag<float, 16>;
+using IntLanes = hn::RebindToSigned<Lanes>;
+using HalfLanes = hn::Rebind<hwy::float16_t, Lanes>;
+inline constexpr int kLanes = static_cast<int>(hn::MaxLanes(Lanes()));
+inline constexpr int kParts = 16 / kLanes;
+
+struct Vec {
+  hn::Vec<Lanes> v[kParts];
+};
+
+#define CYB_PARTS CYB_UNROLL for (int i = 0; i < kParts; ++i)
+
+CYB_INLINE Vec set1(float x) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::Set(Lanes(), x);
+  return r;
+}
+CYB_INLINE Vec load(const float* p) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::LoadU(Lanes(), p + i * kLanes);
+  return r;
+}
+CYB_INLINE void store(float* p, Vec x) { CYB_PARTS hn::StoreU(x.v[i], Lanes(), p + i * kLanes); }
+CYB_INLINE Vec load_half(const uint16_t* p) {
+  Vec r;
+  CYB_PARTS r.v[i] =
+      hn::PromoteTo(Lanes(), hn::LoadU(HalfLanes(), reinterpret_cast<const hwy::float16_t*>(p + i * kLanes)));
+  return r;
+}
+CYB_INLINE void store_half(uint16_t* p, Vec x) {
+  CYB_PARTS hn::StoreU(hn::DemoteTo(HalfLanes(), x.v[i]), HalfLanes(),
+                       reinterpret_cast<hwy::float16_t*>(p + i * kLanes));
+}
+
+#define CYB_BINARY(name, op)                   \
+  CYB_INLINE Vec name(Vec a, Vec b) {          \
+    Vec r;                                     \
+    CYB_PARTS r.v[i] = hn::op(a.v[i], b.v[i]); \
+    return r;                                  \
+  }
+CYB_BINARY(add, Add)
+CYB_BINARY(sub, Sub)
+CYB_BINARY(mul, Mul)
+CYB_BINARY(div, Div)
+#undef CYB_BINARY
+
+CYB_INLINE Vec fma(Vec a, Vec b, Vec c) {  // a·b + c
+  Vec r;
+  CYB_PARTS r.v[i] = hn::MulAdd(a.v[i], b.v[i], c.v[i]);
+  return r;
+}
+CYB_INLINE Vec fnma(Vec a, Vec b, Vec c) {  // c - a·b
+  Vec r;
+  CYB_PARTS r.v[i] = hn::NegMulAdd(a.v[i], b.v[i], c.v[i]);
+  return r;
+}
+CYB_INLINE Vec sqrt(Vec x) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::Sqrt(x.v[i]);
+  return r;
+}
+CYB_INLINE Vec abs(Vec x) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::Abs(x.v[i]);
+  return r;
+}
+CYB_INLINE Vec neg(Vec x) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::Neg(x.v[i]);
+  return r;
+}
+CYB_INLINE Vec copy_sign(Vec magnitude, Vec sign) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::CopySign(magnitude.v[i], sign.v[i]);
+  return r;
+}
+// a < b ? yes : no; a NaN on either side gives `no`.
+CYB_INLINE Vec if_less(Vec a, Vec b, Vec yes, Vec no) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::IfThenElse(hn::Lt(a.v[i], b.v[i]), yes.v[i], no.v[i]);
+  return r;
+}
+// x where from <= lane < to, else -inf.
+CYB_INLINE Vec keep_range(Vec x, int from, int to) {
+  Vec r;
+  const auto lo = hn::Set(IntLanes(), from - 1);
+  const auto hi = hn::Set(IntLanes(), to);
+  const auto hidden = hn::Set(Lanes(), -__builtin_inff());
+  CYB_PARTS {
+    const auto lane = hn::Iota(IntLanes(), i * kLanes);
+    const auto seen = hn::And(hn::Gt(lane, lo), hn::Gt(hi, lane));
+    r.v[i] = hn::IfThenElse(hn::RebindMask(Lanes(), seen), x.v[i], hidden);
+  }
+  return r;
+}
+// |first + lane|, for distances between a query and sixteen adjacent keys.
+CYB_INLINE Vec distance(int first) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::Abs(hn::ConvertTo(Lanes(), hn::Iota(IntLanes(), first + i * kLanes)));
+  return r;
+}
+// y · 2^n, where t = n + 1.5·2^23 holds n in its low bits; -252 <= n <= 254. Two factors, so that a result
+// below the normal range is rounded once.
+CYB_INLINE Vec scale_by_power(Vec y, Vec t) {
+  Vec r;
+  CYB_PARTS {
+    const auto n = hn::Sub(hn::BitCast(IntLanes(), t.v[i]), hn::Set(IntLanes(), 0x4B400000));
+    const auto a = hn::ShiftRight<1>(n);
+    const auto b = hn::Sub(n, a);
+    const auto bias = hn::Set(IntLanes(), 127);
+    const auto fa = hn::BitCast(Lanes(), hn::ShiftLeft<23>(hn::Add(a, bias)));
+    const auto fb = hn::BitCast(Lanes(), hn::ShiftLeft<23>(hn::Add(b, bias)));
+    r.v[i] = hn::Mul(hn::Mul(y.v[i], fa), fb);
+  }
+  return r;
+}
+
+// Folds lanes i and i+8, i+4, i+2, i+1: the one order of every reduction.
+template <class V, class Op>
+CYB_INLINE auto fold_to_four(V v, Op op) {
+  const hn::DFromV<V> d;
+  if constexpr (hn::MaxLanes(d) == 4) {
+    return v;
+  } else {
+    const hn::Half<hn::DFromV<V>> half;
+    return fold_to_four(op(hn::LowerHalf(half, v), hn::UpperHalf(half, v)), op);
+  }
+}
+template <class Op>
+CYB_INLINE float fold(Vec x, Op op) {
+  if constexpr (kParts == 4) {
+    x.v[0] = op(op(x.v[0], x.v[2 % kParts]), op(x.v[1 % kParts], x.v[3 % kParts]));
+  } else if constexpr (kParts == 2) {
+    x.v[0] = op(x.v[0], x.v[1 % kParts]);
+  }
+  const auto four = fold_to_four(x.v[0], op);
+  const auto two = op(four, hn::Shuffle1032(four));
+  return hn::GetLane(op(two, hn::Shuffle2301(two)));
+}
+struct FoldAdd {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    return hn::Add(a, b);
+  }
+};
+struct FoldMax {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    return hn::IfThenElse(hn::Lt(a, b), b, a);
+  }
+};
+CYB_INLINE float reduce_add(Vec x) { return fold(x, FoldAdd()); }
+CYB_INLINE float reduce_max(Vec x) { return fold(x, FoldMax()); }
+CYB_INLINE float fma1(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+
+#undef CYB_PARTS
+
+}  // namespace cyb::CYB_SIMD
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// vec-inl.h in plain C++: defines what the others must equal, bit for bit, and runs where they do not.
+#pragma once
+
+#include <bit>
+
+#include "tensor/dtype.h"
+
+namespace cyb::CYB_SIMD {
+
+inline constexpr int kParts = 16;
+
+struct Vec {
+  float v[16];
+};
+
+#define CYB_PARTS for (int i = 0; i < 16; ++i)
+
+CYB_INLINE Vec set1(float x) {
+  Vec r;
+  CYB_PARTS r.v[i] = x;
+  return r;
+}
+CYB_INLINE Vec load(const float* p) {
+  Vec r;
+  CYB_PARTS r.v[i] = p[i];
+  return r;
+}
+CYB_INLINE void store(float* p, Vec x) { CYB_PARTS p[i] = x.v[i]; }
+CYB_INLINE Vec load_half(const uint16_t* p) {
+  Vec r;
+  CYB_PARTS r.v[i] = f16_to_f32(p[i]);
+  return r;
+}
+CYB_INLINE void store_half(uint16_t* p, Vec x) { CYB_PARTS p[i] = f32_to_f16(x.v[i]); }
+
+#define CYB_LANEWISE(signature, expression) \
+  CYB_INLINE Vec signature {                \
+    Vec r;                                  \
+    CYB_PARTS r.v[i] = expression;          \
+    return r;                               \
+  }
+CYB_LANEWISE(add(Vec a, Vec b), a.v[i] + b.v[i])
+CYB_LANEWISE(sub(Vec a, Vec b), a.v[i] - b.v[i])
+CYB_LANEWISE(mul(Vec a, Vec b), a.v[i] * b.v[i])
+CYB_LANEWISE(div(Vec a, Vec b), a.v[i] / b.v[i])
+CYB_LANEWISE(fma(Vec a, Vec b, Vec c), __builtin_fmaf(a.v[i], b.v[i], c.v[i]))
+CYB_LANEWISE(fnma(Vec a, Vec b, Vec c), __builtin_fmaf(-a.v[i], b.v[i], c.v[i]))
+CYB_LANEWISE(sqrt(Vec x), __builtin_sqrtf(x.v[i]))
+CYB_LANEWISE(abs(Vec x), __builtin_fabsf(x.v[i]))
+CYB_LANEWISE(neg(Vec x), -x.v[i])
+CYB_LANEWISE(copy_sign(Vec magnitude, Vec sign), __builtin_copysignf(magnitude.v[i], sign.v[i]))
+CYB_LANEWISE(if_less(Vec a, Vec b, Vec yes, Vec no), a.v[i] < b.v[i] ? yes.v[i] : no.v[i])
+CYB_LANEWISE(keep_range(Vec x, int from, int to), i >= from && i < to ? x.v[i] : -__builtin_inff())
+CYB_LANEWISE(distance(int first), __builtin_fabsf(static_cast<float>(first + i)))
+#undef CYB_LANEWISE
+
+CYB_INLINE Vec scale_by_power(Vec y, Vec t) {
+  Vec r;
+  CYB_PARTS {
+    // Unsigned, because t may be a NaN and its bits anything; the product is a NaN all the same.
+    const uint32_t n = std::bit_cast<uint32_t>(t.v[i]) - 0x4B400000u;
+    const uint32_t a = static_cast<uint32_t>(static_cast<int32_t>(n) >> 1);
+    const float fa = std::bit_cast<float>((a + 127u) << 23);
+    const float fb = std::bit_cast<float>((n - a + 127u) << 23);
+    r.v[i] = y.v[i] * fa * fb;
+  }
+  return r;
+}
+
+CYB_INLINE float reduce_add(Vec x) {
+  for (int half = 8; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) x.v[i] = x.v[i] + x.v[i + half];
+  return x.v[0];
+}
+CYB_INLINE float reduce_max(Vec x) {
+  for (int half = 8; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) x.v[i] = x.v[i] < x.v[i + half] ? x.v[i + half] : x.v[i];
+  return x.v[0];
+}
+CYB_INLINE float fma1(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+
+#undef CYB_PARTS
+
+}  // namespace cyb::CYB_SIMD
