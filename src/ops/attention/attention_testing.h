@@ -71,8 +71,8 @@ inline std::vector<float> run_sdpa(SdpaArgs args, Isa isa, int threads, std::vec
   for (int64_t b = 0; args.state && b < args.batch; ++b) longest = std::max(longest, args.state[b].length);
   // One float beyond the scratch must survive.
   std::vector<float> scratch(sdpa_scratch_bytes(args, longest, threads) / sizeof(float) + 1, 7.0f);
-  ThreadPool pool(threads);
-  sdpa(args, attention_kernels(isa), pool, scratch.data());
+  static ThreadPool one(1), two(2);
+  sdpa(args, attention_kernels(isa), threads == 1 ? one : two, scratch.data());
   if (scratch.back() != 7.0f) std::abort();
   return out;
 }
