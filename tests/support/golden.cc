@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goldens of the tiny models, and the checkpoints that they stand for.
+#include "support/golden.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "support/golden_json.h"
+
+namespace cyb::test {
+
+using nlohmann::json;
+
+std::string goldens_folder() { return std::string(CYB_SOURCE_DIR) + "/tests/goldens"; }
+
+json read_json(const std::string& path) {
+  try {
+    return json::parse(read_file(path));
+  } catch (const json::exception& e) {
+    throw error(ErrorKind::InvalidFile, "{}: {}", path, e.what());
+  }
+}
+
+std::string decode_base64(const std::string& text) {
+  static const std::array<int8_t, 256> table = [] {
+    std::array<int8_t, 256> t;
+    t.fill(-1);
+    const char* alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (int i = 0; i < 64; ++i) t[static_cast<uint8_t>(alphabet[i])] = static_cast<int8_t>(i);
+    return t;
+  }();
+  std::string out;
+  out.reserve(text.size() / 4 * 3);
+  uint32_t bits = 0;
+  int have = 0;
+  for (char c : text) {
+    const int8_t v = table[static_cast<uint8_t>(c)];
+    if (v < 0) continue;
+    bits = bits << 6 | static_cast<uint32_t>(v);
+    if ((have += 6) >= 8) {
+      have -= 8;
+      out += static_cast<char>(bits >> have & 0xFF);
+    }
+  }
+  return out;
+}
+
+Greedy read_greedy(const json& j) {
+  Greedy g;
+  j.at("prompt").get_to(g.prompt);
+  j.at("tokens").get_to(g.tokens);
+  g.margins = as_values<float>(decode_base64(j.at("margins").get<std::string>()));
+  g.min_margin = j.at("min_margin").get<float>();
+  return g;
+}
+
+std::vector<std::string> tiny_golden_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(goldens_folder() + "/llama_style"))
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TinyGolden read_tiny_golden(const std::string& name) {
+  const json j = read_json(goldens_folder() + "/llama_style/" + name + ".json");
+  TinyGolden g;
+  j.at("name").get_to(g.name);
+  j.at("model_class").get_to(g.model_class);
+  j.at("config").get_to(g.config);
+  g.config_old = j.value("config_old", std::string());
+  j.at("seed").get_to(g.seed);
+  j.at("vocab").get_to(g.vocab);
+  for (const json& t : j.at("tensors"))
+    g.tensors.push_back({t.at("name").get<std::string>(), t.at("shape").get<std::vector<int64_t>>(),
+                         t.at("base").get<float>(), t.at("scale").get<float>()});
+  for (const json& s : j.at("sequences")) {
+    Sequence q;
+    s.at("ids").get_to(q.ids);
+    const auto matrix = [&](const char* key) {
+      Matrix m;
+      m.values = as_values<float>(decode_base64(s.at(key).get<std::string>()));
+      m.rows = static_cast<int64_t>(q.ids.size());
+      m.columns = m.rows ? static_cast<int64_t>(m.values.size()) / m.rows : 0;
+      return m;
+    };
+    q.logits = matrix("logits");
+    q.hidden = matrix("hidden");
+    g.sequences.push_back(std::move(q));
+  }
+  g.greedy = read_greedy(j.at("greedy"));
+  return g;
+}
+
+namespace {
+
+void write_whole(const std::string& path, const std::string& bytes) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!out) throw error(ErrorKind::Io, "cannot write '{}'", path);
+}
+
+std::string utf8(uint32_t c) {
+  if (c < 0x80) return {static_cast<char>(c)};
+  return {static_cast<char>(0xC0 | c >> 6), static_cast<char>(0x80 | (c & 0x3F))};
+}
+
+// <pad> <s> </s>, then single bytes in their printable mapping, then names that no text gives.
+json minimal_tokenizer(int64_t vocab) {
+  const auto printable = [](uint32_t b) { return (b > 32 && b < 127) || (b > 160 && b != 173); };
+  std::vector<std::string> tokens = {"<pad>", "<s>", "</s>"};
+  uint32_t next = 256;
+  std::vector<std::string> others;
+  for (uint32_t b = 0; b < 256; ++b)
+    (printable(b) ? tokens : others).push_back(utf8(printable(b) ? b : next++));
+  tokens.insert(tokens.end(), others.begin(), others.end());
+  json map = json::object();
+  for (int64_t id = 0; id < vocab; ++id) {
+    const auto i = static_cast<size_t>(id);
+    map[i < tokens.size() ? tokens[i] : "token" + std::to_string(id)] = id;
+  }
+  json added = json::array();
+  for (int id = 0; id < 3; ++id)
+    added.push_back({{"id", id},
+                     {"content", tokens[static_cast<size_t>(id)]},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false},
+                     {"special", true}});
+  const json byte_level = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+  return {{"version", "1.0"},
+          {"truncation", nullptr},
+          {"padding", nullptr},
+          {"added_tokens", added},
+          {"normalizer", nullptr},
+          {"pre_tokenizer", byte_level},
+          {"post_processor", nullptr},
+          {"decoder", byte_level},
+          {"model",
+           {{"type", "BPE"},
+            {"dropout", nullptr},
+            {"unk_token", nullptr},
+            {"continuing_subword_prefix", nullptr},
+            {"end_of_word_suffix", nullptr},
+            {"fuse_unk", false},
+            {"byte_fallback", false},
+            {"ignore_merges", false},
+            {"vocab", map},
+            {"merges", json::array()}}}};
+}
+
+}  // namespace
+
+void write_checkpoint(const TinyGolden& golden, const std::string& folder, bool old_config) {
+  if (old_config && golden.config_old.empty())
+    throw error(ErrorKind::Usage, "golden '{}' has no older config", golden.name);
+  std::filesystem::create_directories(folder);
+  write_whole(folder + "/config.json", old_config ? golden.config_old : golden.config);
+  write_whole(folder + "/tokenizer.json", minimal_tokenizer(golden.vocab).dump());
+
+  nlohmann::ordered_json header = {{"__metadata__", {{"format", "pt"}}}};
+  std::string data;
+  for (const TensorRule& rule : golden.tensors) {
+    const std::vector<float> values = generate(golden.seed, rule);
+    const size_t begin = data.size();
+    data.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    header[rule.name] = {{"dtype", "F32"}, {"shape", rule.shape}, {"data_offsets", {begin, data.size()}}};
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');
+  std::string bytes;
+  for (int i = 0; i < 8; ++i)
+    bytes += static_cast<char>(static_cast<uint64_t>(text.size()) >> (8 * i) & 0xFF);
+  write_whole(folder + "/model.safetensors", bytes + text + data);
+}
+
+double row_error(const float* ours, const float* reference, int64_t count) {
+  double worst = 0, largest = 1e-6;
+  for (int64_t i = 0; i < count; ++i) {
+    const double difference = std::fabs(static_cast<double>(ours[i]) - reference[i]);
+    if (!(difference <= worst) && !std::isnan(worst)) worst = difference;  // NaN stays
+    largest = std::max(largest, std::fabs(static_cast<double>(reference[i])));
+  }
+  return worst / largest;
+}
+
+}  // namespace cyb::test

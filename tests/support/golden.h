@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the goldens of tests/goldens (its README.md describes the files) and writes tiny checkpoints from
+// them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/weightgen.h"
+
+namespace cyb::test {
+
+// Row-major [rows, columns].
+struct Matrix {
+  int64_t rows = 0, columns = 0;
+  std::vector<float> values;
+
+  const float* row(int64_t r) const { return values.data() + r * columns; }
+};
+
+struct Greedy {
+  std::vector<int32_t> prompt;
+  std::vector<int32_t> tokens;
+  std::vector<float> margins;  // (best − second) / (largest − smallest) of each step's logits
+  float min_margin = 0;
+};
+
+struct Sequence {
+  std::vector<int32_t> ids;
+  Matrix logits;  // [ids, vocab], f32
+  Matrix hidden;  // [ids, hidden size]: after the last norm
+};
+
+// tests/goldens/llama_style/NAME.json
+struct TinyGolden {
+  std::string name;
+  std::string model_class;
+  std::string config;      // config.json, verbatim
+  std::string config_old;  // the same settings with the keys of older checkpoints, or empty
+  uint64_t seed = 0;
+  int64_t vocab = 0;
+  std::vector<TensorRule> tensors;
+  std::vector<Sequence> sequences;  // each alone in one chunk; where there are three, together a batch
+  Greedy greedy;                    // the prompt in one chunk, then token by token
+};
+
+// The names of all goldens in tests/goldens/llama_style, sorted.
+std::vector<std::string> tiny_golden_names();
+TinyGolden read_tiny_golden(const std::string& name);
+
+// A Hugging Face folder with config.json (`config`, or `config_old` when asked for), model.safetensors in f32
+// and a minimal byte-level tokenizer.json with `vocab` entries. The folder is made; files in it are replaced.
+void write_checkpoint(const TinyGolden& golden, const std::string& folder, bool old_config = false);
+
+// One position of the reference text: the log-probabilities of its 256 likeliest tokens.
+struct TopLogProbs {
+  std::vector<int32_t> ids;     // ascending
+  std::vector<float> log_prob;  // natural, to half of 1/2048; never below −31.99
+  float rest = 0;               // log of the probability of all other tokens
+  int32_t best = 0;             // the likeliest token
+};
+
+// tests/goldens/real/NAME.json and NAME.bin
+struct RealGolden {
+  std::string name;
+  std::string source;  // what the reference loaded
+  std::string config;  // the reference's config.json text
+  int64_t vocab = 0;
+  std::string prompt_text;
+  Greedy greedy;
+  std::vector<int32_t> logit_positions;    // into prompt + tokens
+  Matrix logits;                           // [positions, vocab], to 1.6e-5 of the row's largest magnitude
+  std::vector<int32_t> text_ids;           // tests/data/text/reference.txt, tokenized by the reference
+  std::vector<float> text_log_likelihood;  // of text_ids[i + 1] after text_ids[0 … i]
+  std::vector<TopLogProbs> text_top;       // after text_ids[0 … i]
+};
+
+RealGolden read_real_golden(const std::string& name);
+
+// KL(reference ‖ ours) in nats on the partition {each of the 256 tokens, all others}; `logits` is our row.
+double kl_on_partition(const TopLogProbs& reference, const float* logits, int64_t vocab);
+// log softmax(logits)[token], in f64.
+double log_probability(const float* logits, int64_t vocab, int32_t token);
+// max|ours − reference| / max(max|reference|, 1e-6) over a row: the error of the tier tolerances.
+double row_error(const float* ours, const float* reference, int64_t count);
+
+}  // namespace cyb::test
