@@ -104,7 +104,7 @@ bool Patience::again(const HttpResult& result, const std::string& label, bool pr
     if (++failures_ > (answered_ ? settings_.retries : std::min(1, settings_.retries))) return false;
     observer_.note(fmt::format("{}: {}, trying again", label, result.reason));
   }
-  wait_for(std::min(30.0, 0.5 * (1 << std::min(failures_ - 1, 6))));
+  wait_for(std::min(30.0, 0.3 * (1 << std::min(failures_ - 1, 7))));
   return true;
 }
 

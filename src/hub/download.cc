@@ -118,7 +118,7 @@ class Job : public BodySink {
   // All bytes are there: is it the file that was asked for?
   std::optional<FetchError> verify() {
     const std::string sha256 = hash_.hex();
-    if (file_->size() == 0 && expected_size_.value_or(1) != 0)
+    if (file_->size() == 0 && what_.size.value_or(1) != 0)  // only a listing may say so
       return corrupt(what_.label, "the server sent an empty file", kElsewhere);
     if (file_->size() < 1024 && is_lfs_pointer_file(file_path()) && expected_sha256_ != sha256)
       return corrupt(
@@ -240,8 +240,14 @@ class Job : public BodySink {
   bool resumed_ = false;
 };
 
+struct Tries {
+  Patience patience;
+  uint64_t furthest = 0;
+  int lies = 0;  // answers to ranges that cannot be right
+};
+
 // True when the file is complete; false when a try is to be made again.
-bool try_once(HttpClient& client, Job& job, const Download& what, Patience& patience, int& lies) {
+bool try_once(HttpClient& client, Job& job, const Download& what, Tries& tries) {
   HttpRequest request = what.request;
   request.compressed = false;
   request.headers.push_back("Accept-Encoding: identity");
@@ -256,7 +262,7 @@ bool try_once(HttpClient& client, Job& job, const Download& what, Patience& pati
     result = client.get(request, job);
   } catch (const Job::RangeLie& lie) {
     job.restart();
-    if (++lies > 1)
+    if (++tries.lies > 1)
       throw corrupt(what.label, "the server answers wrongly to a resumed download: " + lie.found, kElsewhere);
     return false;
   }
@@ -266,10 +272,12 @@ bool try_once(HttpClient& client, Job& job, const Download& what, Patience& pati
     const auto range = parse_content_range(result.response.headers.get("content-range"));
     if (range && range->total && *range->total == job.offset()) return true;
     job.restart();
-    if (++lies > 1) throw status_error(result.response, what.advice);
+    if (++tries.lies > 1) throw status_error(result.response, what.advice);
     return false;
   }
-  if (patience.again(result, what.label, job.offset() > before)) return false;
+  const bool progressed = job.offset() > tries.furthest;  // not when the same beginning came once more
+  tries.furthest = std::max(tries.furthest, job.offset());
+  if (tries.patience.again(result, what.label, progressed)) return false;
   if (result.failure != HttpFailure::none) throw network_error(result, request.url);
   throw status_error(result.response, what.advice);
 }
@@ -291,12 +299,11 @@ bool is_lfs_pointer_file(const std::string& path) {
 
 Downloaded download(HttpClient& client, const Download& what, FetchObserver& observer) {
   Job job(what, observer);
-  Patience patience(client.settings(), observer);
-  int lies = 0;
+  Tries tries{Patience(client.settings(), observer), job.offset()};
   bool fresh = false;  // a second try from the first byte has been made
   for (;;) {
     try {
-      while (!job.complete() && !try_once(client, job, what, patience, lies)) {
+      while (!job.complete() && !try_once(client, job, what, tries)) {
       }
     } catch (const FetchError& e) {
       if (e.failure() == FetchFailure::corrupt)

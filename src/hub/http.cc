@@ -129,12 +129,13 @@ std::string HttpHeaders::get(const std::string& lower_name) const {
 }
 
 HttpResult HttpClient::get_once(const HttpRequest& request, const std::string& url, bool own_origin,
-                                BodySink& sink) {
+                                const std::vector<HttpHeaders>& hops, BodySink& sink) {
   CURL* curl = impl_->curl;
   curl_easy_reset(curl);  // keeps connections and names
   Transfer transfer;
   transfer.sink = &sink;
   transfer.response.url = url;
+  transfer.response.hops = hops;
   char reason[CURL_ERROR_SIZE] = "";
 
   curl_slist* headers = nullptr;
@@ -198,11 +199,8 @@ HttpResult HttpClient::get(const HttpRequest& request, BodySink& sink) {
   // Credentials do not come back once the way has left the origin: the other host chose the address.
   bool own_origin = true;
   for (int hop = 0; hop <= kMaxRedirects; ++hop) {
-    HttpResult result = get_once(request, url, own_origin, sink);
-    if (result.failure != HttpFailure::none || !is_redirect(result.response.status)) {
-      result.response.hops = std::move(hops);
-      return result;
-    }
+    HttpResult result = get_once(request, url, own_origin, hops, sink);
+    if (result.failure != HttpFailure::none || !is_redirect(result.response.status)) return result;
     const std::string location = result.response.headers.get("location");
     const std::string next = location.empty() ? "" : resolve_url(url, location);
     const std::string next_origin = url_origin(next);

@@ -69,7 +69,8 @@ class HttpClient {
   const NetworkSettings& settings() const { return settings_; }
 
  private:
-  HttpResult get_once(const HttpRequest& request, const std::string& url, bool own_origin, BodySink& sink);
+  HttpResult get_once(const HttpRequest& request, const std::string& url, bool own_origin,
+                      const std::vector<HttpHeaders>& hops, BodySink& sink);
   struct Impl;
   NetworkSettings settings_;
   std::unique_ptr<Impl> impl_;
