@@ -271,7 +271,7 @@ class Decoder {
     lengths = b.input("lengths", {DType::i32, {batch}});
     const ValueId rows = b.input("rows", {DType::i32, {rows_dim}});
     const ValueId table = b.weight("model.embed_tokens.weight", {m.vocab, m.hidden});
-    ValueId x = b.op(Op::TokenEmbed, {tokens, table}, TokenEmbedAttrs{m.embed_scale}, "x");
+    ValueId x = b.op(Op::TokenEmbed, {tokens, table}, TokenEmbedAttrs{m.embed_scale}, "x.0");
     for (int64_t i = 0; i < m.layers; i++) x = layer(i, x);
     x = b.op(Op::Reshape, {x}, ReshapeAttrs{{-1, m.hidden}}, "x.flat");
     x = b.op(Op::Gather, {x, rows}, AxisAttrs{0}, "x.rows");
@@ -295,7 +295,7 @@ class Decoder {
     branch = feed_forward(norm(x, prefix + second, m.hidden, "n2" + at));
     if (m.sandwich)
       branch = norm(branch, prefix + "post_feedforward_layernorm.weight", m.hidden, "f.norm" + at);
-    return b.op(Op::Add, {x, branch}, NoAttrs{}, "x" + at);
+    return b.op(Op::Add, {x, branch}, NoAttrs{}, "x." + std::to_string(index + 1));
   }
 
   ValueId attention(int64_t index, ValueId n) {

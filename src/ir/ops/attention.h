@@ -11,7 +11,7 @@ namespace cyb::ir {
 //   lengths i32[B]: valid new tokens of each slot (all T without it; without a state also the valid keys);
 //   bias f32[B|1, H|1, T, S]: added to the scaled scores; prefix i32[B]: keys below it are seen by every
 //   query; segments i32[B, S]: positions see only their own segment; sinks f32[H]: one more logit in each
-//   softmax, whose probability is dropped; slopes f32[H]: ALiBi, slope · (j − i) is added; buckets
+//   softmax, whose probability is dropped; slopes f32[H]: ALiBi, −slope · |i − j| is added; buckets
 //   f32[num_buckets, H]: T5's relative position bias.
 // State (kv, optional): k and v are appended, then queries attend to the state's whole content; without k and
 // v it is only read. Query t of slot b stands at position past[b] + t, where past is the state's length
