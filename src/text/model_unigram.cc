@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unigram: of all ways to cut a piece into tokens, the one with the best sum of scores (Viterbi). Ties and
+// the score of unknown characters follow the reference, so that the ids are equal.
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "text/token_model.h"
+#include "text/utf8.h"
+
+namespace cyb {
+namespace {
+
+constexpr double kUnknownPenalty = 10;
+constexpr uint32_t kNone = StringIndex::kNone;
+
+// A trie over bytes, its edges in one hash table of 8-byte slots.
+class Trie {
+ public:
+  Trie() : slots_(1024), mask_(1023), tokens_{kNone} {}
+
+  void insert(std::string_view text, uint32_t token) {
+    uint32_t node = 0;
+    for (char c : text) {
+      if (2 * tokens_.size() >= slots_.size()) grow();
+      uint32_t key = key_of(node, c);
+      size_t i = slot_of(key);
+      if (slots_[i].node == 0) {
+        if (tokens_.size() >> 24 != 0)
+          throw error(ErrorKind::Tokenizer, "a unigram vocabulary of more than 16 MiB");
+        slots_[i] = {key, static_cast<uint32_t>(tokens_.size())};
+        tokens_.push_back(kNone);
+      }
+      node = slots_[i].node;
+    }
+    tokens_[node] = token;
+  }
+  // The child of `node`, or 0.
+  uint32_t next(uint32_t node, char c) const { return slots_[slot_of(key_of(node, c))].node; }
+  uint32_t token(uint32_t node) const { return tokens_[node]; }
+
+ private:
+  struct Slot {
+    uint32_t key = 0, node = 0;  // node 0 is the root, nobody's child: an empty slot
+  };
+  static uint32_t key_of(uint32_t node, char c) { return node << 8 | static_cast<unsigned char>(c); }
+  // Where the key stands, or would.
+  size_t slot_of(uint32_t key) const {
+    uint64_t product = (key + uint64_t{1}) * 0x9E3779B97F4A7C15ull;
+    size_t i = (product >> 32) & mask_;
+    while (slots_[i].node != 0 && slots_[i].key != key) i = (i + 1) & mask_;
+    return i;
+  }
+  void grow() {
+    std::vector<Slot> old(slots_.size() * 2);
+    old.swap(slots_);
+    mask_ = slots_.size() - 1;
+    for (const Slot& s : old)
+      if (s.node != 0) slots_[slot_of(s.key)] = s;
+  }
+  std::vector<Slot> slots_;
+  size_t mask_;
+  std::vector<uint32_t> tokens_;
+};
+
+struct Node {
+  double score = 0;
+  uint32_t token = kNone;
+  size_t from = kUnreached;
+  static constexpr size_t kUnreached = std::numeric_limits<size_t>::max();
+};
+
+struct UnigramScratch : TokenModel::Scratch {
+  std::vector<Node> best;
+};
+
+class Unigram : public TokenModel {
+ public:
+  Unigram(TokenizerSpec* spec, const Vocabulary& vocabulary)
+      : vocabulary_(vocabulary), scores_(std::move(spec->scores)), unk_(spec->unk) {
+    if (spec->byte_fallback) bytes_ = byte_token_ids(vocabulary);
+    double lowest = std::numeric_limits<double>::infinity();
+    for (uint32_t id = 0; id < scores_.size(); ++id) {
+      lowest = std::min(lowest, scores_[id]);
+      std::string_view text = vocabulary.tokens[id];
+      if (!text.empty() && !vocabulary.special[id] && id != spec->unk) trie_.insert(text, id);
+    }
+    unknown_score_ = lowest - kUnknownPenalty;
+  }
+
+  std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<UnigramScratch>(); }
+
+  void encode(std::string_view piece, std::vector<int32_t>* ids, Scratch* scratch) const override {
+    std::vector<Node>& best = static_cast<UnigramScratch*>(scratch)->best;
+    best.assign(piece.size() + 1, Node{});
+    for (size_t begin = 0; begin < piece.size();) {
+      double till_here = best[begin].score;
+      size_t length = utf8_length(piece[begin]);
+      bool single = false;  // a token of just this character
+      uint32_t node = 0;
+      for (size_t end = begin; end < piece.size() && (node = trie_.next(node, piece[end])) != 0;) {
+        ++end;
+        uint32_t token = trie_.token(node);
+        if (token == kNone) continue;
+        reach(&best[end], till_here + scores_[token], token, begin);
+        single = single || end - begin == length;
+      }
+      if (!single) reach(&best[begin + length], till_here + unknown_score_, kNone, begin);
+      begin += length;
+    }
+    // Backwards; neighbouring unknown characters are one.
+    size_t first = ids->size();
+    for (size_t end = piece.size(); end > 0;) {
+      size_t begin = best[end].from;
+      uint32_t token = best[end].token;
+      if (token == kNone) {
+        while (begin > 0 && best[begin].token == kNone) begin = best[begin].from;
+        unknown(piece.substr(begin, end - begin), ids);
+      } else {
+        ids->push_back(static_cast<int32_t>(token));
+      }
+      end = begin;
+    }
+    std::reverse(ids->begin() + static_cast<ptrdiff_t>(first), ids->end());
+  }
+
+ private:
+  static void reach(Node* node, double score, uint32_t token, size_t from) {
+    if (node->from == Node::kUnreached || score > node->score) *node = {score, token, from};
+  }
+
+  // In reverse order, as encode() collects.
+  void unknown(std::string_view text, std::vector<int32_t>* ids) const {
+    bool all = !bytes_.empty();
+    for (char c : text) all = all && bytes_[static_cast<unsigned char>(c)] != kNone;
+    if (all) {
+      for (size_t i = text.size(); i-- > 0;)
+        ids->push_back(static_cast<int32_t>(bytes_[static_cast<unsigned char>(text[i])]));
+      return;
+    }
+    if (!unk_)
+      throw error(ErrorKind::Tokenizer,
+                  "'{}' is not in the vocabulary, and the vocabulary has no unknown token", text)
+          .advise("remove the character from the text");
+    ids->push_back(static_cast<int32_t>(*unk_));
+  }
+
+  const Vocabulary& vocabulary_;
+  std::vector<double> scores_;
+  std::optional<uint32_t> unk_;
+  std::vector<uint32_t> bytes_;
+  Trie trie_;
+  double unknown_score_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<TokenModel> make_unigram(TokenizerSpec* spec, const Vocabulary& vocabulary) {
+  if (spec->scores.empty() || spec->scores.size() > vocabulary.tokens.size())
+    throw error(ErrorKind::Tokenizer, "a unigram vocabulary of {} tokens has {} scores",
+                vocabulary.tokens.size(), spec->scores.size())
+        .advise("the tokenizer description is damaged: fetch the model again");
+  return std::make_unique<Unigram>(spec, vocabulary);
+}
+
+}  // namespace cyb
