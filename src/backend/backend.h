@@ -67,6 +67,13 @@ class StateStore {
   virtual uint64_t bytes() const = 0;  // memory taken
 };
 
+// How large a state may get.
+struct StateOptions {
+  int slots = 1;
+  int64_t chunk = 512;     // positions that one run appends at most
+  int64_t context = 4096;  // positions that a slot holds at most
+};
+
 // How a weight will be read.
 enum class WeightRole : uint8_t {
   encoded,  // by products and look-ups, in its encoding
@@ -134,8 +141,7 @@ class Backend {
   virtual std::unique_ptr<Weight> load_weight(const TensorSpec& spec, std::span<const uint8_t> bytes,
                                               const Weight* scale, WeightRole role) = 0;
   virtual WeightRole weight_role(const ir::Node& node, int operand) const = 0;
-  // `chunk`: the largest number of positions appended by one run.
-  virtual std::unique_ptr<StateStore> make_state(const ir::State& state, int slots, int64_t chunk,
+  virtual std::unique_ptr<StateStore> make_state(const ir::State& state, const StateOptions& options,
                                                  const Precision& precision) = 0;
 
   virtual std::unique_ptr<Executable> compile(std::span<const NodeCall> nodes,

@@ -35,7 +35,7 @@ struct CompiledGraph {
 std::vector<int> place_states(const ir::Program& program, const Settings& settings);
 
 // Throws MissingTensor where a weight is not there, UnsupportedOp where no backend takes a node.
-std::unique_ptr<CompiledGraph> compile_graph(const ir::Program& program, const ir::Graph& graph, const Settings& settings,
-                                             const std::vector<int>& state_place);
+std::unique_ptr<CompiledGraph> compile_graph(const ir::Program& program, const ir::Graph& graph,
+                                             const Settings& settings, const std::vector<int>& state_place);
 
 }  // namespace cyb::compile

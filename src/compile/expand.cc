@@ -13,7 +13,8 @@ namespace {
 
 class Expander {
  public:
-  Expander(const Program& p, Graph& g, const std::function<bool(const Node&)>& k) : program(p), graph(g), keep(k) {}
+  Expander(const Program& p, Graph& g, const std::function<bool(const Node&)>& k)
+      : program(p), graph(g), keep(k) {}
 
   void run() {
     std::vector<Node> old = std::move(graph.nodes);
@@ -41,14 +42,22 @@ class Expander {
 
   ValueId activate(Activation act, ValueId x) {
     switch (act) {
-      case Activation::none: return x;
-      case Activation::silu: return add(Op::Silu, {x}, NoAttrs{});
-      case Activation::gelu: return add(Op::Gelu, {x}, GeluAttrs{GeluForm::erf});
-      case Activation::gelu_tanh: return add(Op::Gelu, {x}, GeluAttrs{GeluForm::tanh});
-      case Activation::gelu_quick: return add(Op::Gelu, {x}, GeluAttrs{GeluForm::quick});
-      case Activation::relu: return add(Op::Relu, {x}, NoAttrs{});
-      case Activation::sigmoid: return add(Op::Sigmoid, {x}, NoAttrs{});
-      case Activation::tanh: return add(Op::Tanh, {x}, NoAttrs{});
+      case Activation::none:
+        return x;
+      case Activation::silu:
+        return add(Op::Silu, {x}, NoAttrs{});
+      case Activation::gelu:
+        return add(Op::Gelu, {x}, GeluAttrs{GeluForm::erf});
+      case Activation::gelu_tanh:
+        return add(Op::Gelu, {x}, GeluAttrs{GeluForm::tanh});
+      case Activation::gelu_quick:
+        return add(Op::Gelu, {x}, GeluAttrs{GeluForm::quick});
+      case Activation::relu:
+        return add(Op::Relu, {x}, NoAttrs{});
+      case Activation::sigmoid:
+        return add(Op::Sigmoid, {x}, NoAttrs{});
+      case Activation::tanh:
+        return add(Op::Tanh, {x}, NoAttrs{});
     }
     return x;
   }
@@ -59,7 +68,8 @@ class Expander {
         add(Op::Mul, {activate(Activation::silu, n.operands[0]), n.operands[1]}, NoAttrs{}, n.results[0]);
         return true;
       case Op::GeGlu:
-        add(Op::Mul, {add(Op::Gelu, {n.operands[0]}, n.as<GeluAttrs>()), n.operands[1]}, NoAttrs{}, n.results[0]);
+        add(Op::Mul, {add(Op::Gelu, {n.operands[0]}, n.as<GeluAttrs>()), n.operands[1]}, NoAttrs{},
+            n.results[0]);
         return true;
       case Op::FusedSwiGlu: {
         const ValueId gate = add(Op::Matmul, {n.operands[0], n.operands[1]}, MatmulAttrs{});
@@ -82,7 +92,8 @@ class Expander {
         }
         return true;
       }
-      default: return false;
+      default:
+        return false;
     }
   }
 

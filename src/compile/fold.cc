@@ -43,7 +43,8 @@ void renumber(Graph& graph) {
       const Value& v = graph.value(ids[next++]);
       if (v.kind != Value::Kind::result || v.node < 0) continue;
       int& m = mark[static_cast<size_t>(v.node)];
-      if (m == 1) throw error(ErrorKind::InvalidFile, "graph '{}': value '{}' depends on itself", graph.name, v.name);
+      if (m == 1)
+        throw error(ErrorKind::InvalidFile, "graph '{}': value '{}' depends on itself", graph.name, v.name);
       if (m == 0) {
         m = 1;
         stack.emplace_back(v.node, 0);
@@ -127,7 +128,8 @@ void fold(const Program& program, Graph& graph, const Evaluator& evaluate) {
     }
     node.results.clear();
   }
-  std::erase_if(graph.nodes, [](const Node& n) { return n.results.empty() && info(n.op).effect == Effect::pure; });
+  std::erase_if(graph.nodes,
+                [](const Node& n) { return n.results.empty() && info(n.op).effect == Effect::pure; });
   renumber(graph);
 }
 

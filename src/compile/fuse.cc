@@ -69,8 +69,9 @@ class Fuser {
   }
 
   bool plain_product(const Node* n) {
-    return n && n->op == Op::Matmul && n->operands.size() == 2 && n->as<MatmulAttrs>().form == MatmulForm::nt &&
-           is_weight(n->operands[1]) && graph.value(n->operands[1]).type.rank() == 2;
+    return n && n->op == Op::Matmul && n->operands.size() == 2 &&
+           n->as<MatmulAttrs>().form == MatmulForm::nt && is_weight(n->operands[1]) &&
+           graph.value(n->operands[1]).type.rank() == 2;
   }
 
   // swi_glu(x·G, x·U) → fused_swi_glu(x, G, U).
@@ -121,8 +122,9 @@ class Fuser {
     std::map<ValueId, std::vector<size_t>> readers;
     for (size_t i = 0; i < graph.nodes.size(); i++) {
       const Node& n = graph.nodes[i];
-      const bool product = n.op == Op::Matmul && n.as<MatmulAttrs>().form == MatmulForm::nt && is_weight(n.operands[1]) &&
-                           graph.value(n.operands[1]).type.rank() == 2 && graph.value(n.operands[0]).type.rank() >= 2 &&
+      const bool product = n.op == Op::Matmul && n.as<MatmulAttrs>().form == MatmulForm::nt &&
+                           is_weight(n.operands[1]) && graph.value(n.operands[1]).type.rank() == 2 &&
+                           graph.value(n.operands[0]).type.rank() >= 2 &&
                            (n.operands.size() == 2 || n.operands[2] == kNone || is_weight(n.operands[2]));
       if (product) readers[n.operands[0]].push_back(i);
     }
@@ -133,7 +135,8 @@ class Fuser {
       FusedNormMatmulAttrs attrs;
       fused.operands = {x, kNone};
       const Node* norm = producer(x, Op::RmsNorm);
-      if (norm && norm->operands.size() == 2 && uses[static_cast<size_t>(x)] == static_cast<int>(nodes.size())) {
+      if (norm && norm->operands.size() == 2 &&
+          uses[static_cast<size_t>(x)] == static_cast<int>(nodes.size())) {
         fused.operands = {norm->operands[0], norm->operands[1]};
         attrs.eps = norm->as<RmsNormAttrs>().eps;
         attrs.offset = norm->as<RmsNormAttrs>().offset;

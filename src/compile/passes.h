@@ -9,8 +9,8 @@
 namespace cyb::compile {
 
 // Computes one pure node on host tensors; `results` come with types and shapes set.
-using Evaluator = std::function<void(const ir::Program&, const ir::Node&, std::span<const Tensor* const> operands,
-                                     std::span<Tensor> results)>;
+using Evaluator = std::function<void(const ir::Program&, const ir::Node&,
+                                     std::span<const Tensor* const> operands, std::span<Tensor> results)>;
 
 // Replaces nodes whose operands are all constants (results of at most 64k elements) by constants.
 void fold(const ir::Program& program, ir::Graph& graph, const Evaluator& evaluate);

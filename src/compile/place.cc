@@ -8,7 +8,8 @@ using namespace ir;
 
 namespace {
 
-bool takes(const Settings& s, size_t backend, const Program& program, const Graph& graph, const Node& node, std::string* why) {
+bool takes(const Settings& s, size_t backend, const Program& program, const Graph& graph, const Node& node,
+           std::string* why) {
   std::vector<const Type*> types;
   std::vector<const TensorSpec*> weights;
   for (ValueId id : node.operands) {
@@ -24,8 +25,8 @@ void check_weights(const Graph& graph, const Settings& s) {
     if (v.kind != Value::Kind::weight) continue;
     const TensorSpec* spec = s.find_weight(v.name);
     if (!spec)
-      throw error(ErrorKind::MissingTensor, "graph '{}' needs the tensor '{}', which the file does not have", graph.name,
-                  v.name);
+      throw error(ErrorKind::MissingTensor, "graph '{}' needs the tensor '{}', which the file does not have",
+                  graph.name, v.name);
     bool same = spec->shape.size() == v.type.dims.size() && spec->type == v.type.dtype;
     for (size_t i = 0; same && i < spec->shape.size(); i++) same = v.type.dims[i] == Dim(spec->shape[i]);
     if (!same) {
@@ -66,12 +67,15 @@ std::unique_ptr<CompiledGraph> place(const Program& program, Graph graph, const 
     std::string fell;
     int chosen = kHost;
     if (info(node.op).effect == Effect::control) {
-      for (const auto& region : node.regions) out->regions[i].push_back(place(program, *region, s, state_place));
+      for (const auto& region : node.regions)
+        out->regions[i].push_back(place(program, *region, s, state_place));
     } else {
       chosen = -2;
-      const size_t first = node.states.empty() ? 0 : static_cast<size_t>(state_place[static_cast<size_t>(node.states[0])]);
+      const size_t first =
+          node.states.empty() ? 0 : static_cast<size_t>(state_place[static_cast<size_t>(node.states[0])]);
       for (size_t b = first; b < s.backends.size() && chosen == -2; b++) {
-        if (!node.backend.empty() && node.backend != s.backends[b]->name() && b + 1 < s.backends.size()) continue;
+        if (!node.backend.empty() && node.backend != s.backends[b]->name() && b + 1 < s.backends.size())
+          continue;
         std::string why;
         if (takes(s, b, program, graph, node, &why))
           chosen = static_cast<int>(b);
@@ -82,7 +86,8 @@ std::unique_ptr<CompiledGraph> place(const Program& program, Graph graph, const 
       if (chosen == -2)
         throw error(ErrorKind::UnsupportedOp, "no backend takes '{}' ({})",
                     node.results.empty() ? graph.name : graph.value(node.results[0]).name, fell)
-            .advise("'{}' lacks a kernel for these types: cyb-llm status --ops lists what there is", info(node.op).text_name);
+            .advise("'{}' lacks a kernel for these types: cyb-llm status --ops lists what there is",
+                    info(node.op).text_name);
     }
     out->place.push_back(chosen);
     out->fell.push_back(std::move(fell));
@@ -100,7 +105,8 @@ std::vector<int> place_states(const Program& program, const Settings& s) {
     for (const Node& node : graph.nodes) {
       for (int state : node.states) {
         int& b = home[static_cast<size_t>(state)];
-        while (static_cast<size_t>(b) + 1 < s.backends.size() && !takes(s, static_cast<size_t>(b), program, graph, node, nullptr))
+        while (static_cast<size_t>(b) + 1 < s.backends.size() &&
+               !takes(s, static_cast<size_t>(b), program, graph, node, nullptr))
           b++;
       }
       for (const auto& region : node.regions) visit(*region);

@@ -11,7 +11,8 @@ namespace cyb::compile {
 using namespace ir;
 
 bool is_view(const Node& node) {
-  return node.op == Op::Reshape || node.op == Op::Unsqueeze || node.op == Op::Squeeze || node.op == Op::Identity;
+  return node.op == Op::Reshape || node.op == Op::Unsqueeze || node.op == Op::Squeeze ||
+         node.op == Op::Identity;
 }
 
 namespace {
@@ -25,7 +26,8 @@ class Planner {
     plan.begin = begin;
     plan.values = std::move(values);
     last_read_.assign(g.values.size(), -1);
-    for (size_t i = 0; i < g.nodes.size(); i++) reads(g.nodes[i], [&](ValueId id) { last_read_[static_cast<size_t>(id)] = static_cast<int>(i); });
+    for (size_t i = 0; i < g.nodes.size(); i++)
+      reads(g.nodes[i], [&](ValueId id) { last_read_[static_cast<size_t>(id)] = static_cast<int>(i); });
     for (ValueId id : g.outputs) last_read_[static_cast<size_t>(id)] = kForever;
   }
 
@@ -86,7 +88,8 @@ class Planner {
       plan.wanted = n.operands[static_cast<size_t>(need.operand)];
       return false;
     } catch (const Error& e) {
-      throw e.at(fmt::format("graph '{}', node '{}'", g.name, n.results.empty() ? "" : g.value(n.results[0]).name));
+      throw e.at(
+          fmt::format("graph '{}', node '{}'", g.name, n.results.empty() ? "" : g.value(n.results[0]).name));
     }
     for (size_t k = 0; k < n.results.size(); k++) {
       const Type& t = context.results()[k];
@@ -186,7 +189,8 @@ class Planner {
       copies_.push_back({r, from, index});
     } else {
       if (!state(id).host)
-        throw error(ErrorKind::InvalidFile, "graph '{}': value '{}' is read before it is made", g.name, g.value(id).name);
+        throw error(ErrorKind::InvalidFile, "graph '{}': value '{}' is read before it is made", g.name,
+                    g.value(id).name);
       // Views of one host value each get their own memory.
       block(id, backend, begin_, state(id).fixed ? Slot::Fill::once : Slot::Fill::each_run);
       state(id).root = kNone;
@@ -217,7 +221,8 @@ class Planner {
       if (read < 0) continue;
       const ValueId r = root(static_cast<ValueId>(id));
       // What later segments read stays until this one's arena goes.
-      last[static_cast<size_t>(r)] = std::max(last[static_cast<size_t>(r)], read >= plan.end ? kForever - 1 : read);
+      last[static_cast<size_t>(r)] =
+          std::max(last[static_cast<size_t>(r)], read >= plan.end ? kForever - 1 : read);
     }
     for (const Copy& copy : copies_)
       last[static_cast<size_t>(copy.value)] = std::max(last[static_cast<size_t>(copy.value)], copy.at);
@@ -228,7 +233,8 @@ class Planner {
       for (size_t i = 0; i < plan.slots.size(); i++) {
         const Slot& slot = plan.slots[i];
         if (slot.backend != static_cast<int>(b)) continue;
-        ArenaBlock block{slot.bytes, first_[i], std::max(first_[i], last[static_cast<size_t>(slot.value)]), 0};
+        ArenaBlock block{slot.bytes, first_[i], std::max(first_[i], last[static_cast<size_t>(slot.value)]),
+                         0};
         if (slot.fill == Slot::Fill::once) block.last = kForever - 1;
         blocks.push_back(block);
         index.push_back(i);
@@ -253,7 +259,8 @@ class Planner {
 
 }  // namespace
 
-SegmentPlan plan_segment(const CompiledGraph& graph, const Settings& settings, std::vector<ValueState> values, int begin) {
+SegmentPlan plan_segment(const CompiledGraph& graph, const Settings& settings, std::vector<ValueState> values,
+                         int begin) {
   return Planner(graph, settings, std::move(values), begin).run();
 }
 

@@ -23,7 +23,12 @@ constexpr int64_t kKeyElements = 65536;
 class GraphRunner::Run {
  public:
   Run(GraphRunner& runner, std::span<const Tensor* const> inputs, const Outer& outer)
-      : r_(runner), c_(runner.graph_), g_(runner.graph_.graph), ctx_(runner.context_), outer_(outer), inputs_(inputs) {}
+      : r_(runner),
+        c_(runner.graph_),
+        g_(runner.graph_.graph),
+        ctx_(runner.context_),
+        outer_(outer),
+        inputs_(inputs) {}
 
   void go(std::vector<Tensor>& outputs) {
     const size_t backends = ctx_.settings.backends.size();
@@ -45,7 +50,8 @@ class GraphRunner::Run {
         const ValueId id = segment.plan.wanted;
         auto value = host(id);
         if (value->elements() > kKeyElements * 64)
-          throw error(ErrorKind::UnsupportedModel, "value '{}' decides shapes and has {} elements", g_.value(id).name, value->elements());
+          throw error(ErrorKind::UnsupportedModel, "value '{}' decides shapes and has {} elements",
+                      g_.value(id).name, value->elements());
         states()[static_cast<size_t>(id)].host = value;
         states()[static_cast<size_t>(id)].fixed = true;
         key_.clear();
@@ -64,7 +70,8 @@ class GraphRunner::Run {
  private:
   void check_inputs() {
     if (inputs_.size() != g_.inputs.size())
-      throw error(ErrorKind::Usage, "graph '{}' takes {} inputs, {} were given", g_.name, g_.inputs.size(), inputs_.size());
+      throw error(ErrorKind::Usage, "graph '{}' takes {} inputs, {} were given", g_.name, g_.inputs.size(),
+                  inputs_.size());
     std::map<int, int64_t> symbols;
     for (size_t i = 0; i < inputs_.size(); i++) {
       const Value& v = g_.value(g_.inputs[i]);
@@ -75,7 +82,8 @@ class GraphRunner::Run {
         for (int a = 0; fits && a < v.type.rank(); a++) {
           const Dim d = v.type.dims[static_cast<size_t>(a)];
           if (d.is_number()) fits = d.number() == t.shape()[a];
-          if (d.is_symbol() && !outer_) fits = symbols.try_emplace(d.symbol_index(), t.shape()[a]).first->second == t.shape()[a];
+          if (d.is_symbol() && !outer_)
+            fits = symbols.try_emplace(d.symbol_index(), t.shape()[a]).first->second == t.shape()[a];
         }
       }
       if (!fits)
@@ -131,13 +139,17 @@ class GraphRunner::Run {
     s.host = std::move(value);
   }
 
-  bool keyed(ValueId id, const Tensor& t) { return c_.host_needed[static_cast<size_t>(id)] && t.elements() <= kKeyElements; }
+  bool keyed(ValueId id, const Tensor& t) {
+    return c_.host_needed[static_cast<size_t>(id)] && t.elements() <= kKeyElements;
+  }
 
   // The segment that follows `chain` for the present key: kept from an earlier run, or planned now.
   Chain* find(Chain* chain, int position, size_t backends) {
     for (size_t i = 0; i < chain->next.size(); i++)
       if (chain->next[i]->key == key_) {
-        if (i > 0) std::rotate(chain->next.begin(), chain->next.begin() + static_cast<long>(i), chain->next.begin() + static_cast<long>(i) + 1);
+        if (i > 0)
+          std::rotate(chain->next.begin(), chain->next.begin() + static_cast<long>(i),
+                      chain->next.begin() + static_cast<long>(i) + 1);
         return chain->next[0].get();
       }
     Locations before;
@@ -145,7 +157,8 @@ class GraphRunner::Run {
       states_.assign(g_.values.size(), {});
       before.assign(g_.values.size(), std::vector<Location>(backends));
       for (size_t id = 0; id < g_.values.size(); id++)
-        if (const auto& constant = g_.values[id].constant) set_known(static_cast<ValueId>(id), constant, true);
+        if (const auto& constant = g_.values[id].constant)
+          set_known(static_cast<ValueId>(id), constant, true);
       for (size_t i = 0; i < inputs_.size(); i++) {
         const bool fixed = keyed(g_.inputs[i], *inputs_[i]);
         // Content that a plan depends on is copied; the rest is only looked at in this run.
@@ -208,7 +221,8 @@ class GraphRunner::Run {
       out = *t;
       return;
     }
-    const ValueState& s = current_ ? current_->plan.values[static_cast<size_t>(id)] : states_[static_cast<size_t>(id)];
+    const ValueState& s =
+        current_ ? current_->plan.values[static_cast<size_t>(id)] : states_[static_cast<size_t>(id)];
     if (s.host && s.fixed) {
       out = *s.host;
       return;
@@ -221,7 +235,8 @@ class GraphRunner::Run {
         return;
       }
     if (g_.value(id).kind == Value::Kind::weight)
-      throw error(ErrorKind::InvalidFile, "graph '{}' gives the weight '{}' as an output", g_.name, g_.value(id).name)
+      throw error(ErrorKind::InvalidFile, "graph '{}' gives the weight '{}' as an output", g_.name,
+                  g_.value(id).name)
           .advise("put an identity between them");
     throw error(ErrorKind::InvalidFile, "graph '{}': output '{}' was never made", g_.name, g_.value(id).name);
   }
@@ -254,16 +269,23 @@ class GraphRunner::Run {
         for (size_t i = 0; i < n.results.size(); i++) made(n.results[i], std::move(results[i]));
         break;
       }
-      case Op::Loop: loop(n, *runners[0], outer); break;
-      case Op::Scan: scan(n, *runners[0], outer); break;
-      default: throw error(ErrorKind::UnsupportedOp, "'{}' is no control operator", info(n.op).text_name);
+      case Op::Loop:
+        loop(n, *runners[0], outer);
+        break;
+      case Op::Scan:
+        scan(n, *runners[0], outer);
+        break;
+      default:
+        throw error(ErrorKind::UnsupportedOp, "'{}' is no control operator", info(n.op).text_name);
     }
   }
 
   static Tensor stack(const std::vector<Tensor>& parts, const Type& type, const char* what) {
     Shape shape{static_cast<int64_t>(parts.size())};
     if (parts.empty()) {
-      for (int a = 1; a < type.rank(); a++) shape.push_back(type.dims[static_cast<size_t>(a)].is_number() ? type.dims[static_cast<size_t>(a)].number() : 0);
+      for (int a = 1; a < type.rank(); a++)
+        shape.push_back(
+            type.dims[static_cast<size_t>(a)].is_number() ? type.dims[static_cast<size_t>(a)].number() : 0);
       return Tensor(type.dtype, shape);
     }
     for (int64_t d : parts[0].shape()) shape.push_back(d);
@@ -271,7 +293,8 @@ class GraphRunner::Run {
     size_t at = 0;
     for (const Tensor& p : parts) {
       if (!(p.shape() == parts[0].shape()))
-        throw error(ErrorKind::ShapeMismatch, "{}: stacked values differ in shape: {} and {}", what, to_string(parts[0].shape()), to_string(p.shape()));
+        throw error(ErrorKind::ShapeMismatch, "{}: stacked values differ in shape: {} and {}", what,
+                    to_string(parts[0].shape()), to_string(p.shape()));
       if (p.bytes()) std::memcpy(static_cast<uint8_t*>(out.data()) + at, p.data(), p.bytes());
       at += p.bytes();
     }
@@ -312,7 +335,8 @@ class GraphRunner::Run {
     for (size_t i = carried; i < n.operands.size(); i++) sequences.push_back(host(n.operands[i]));
     const int64_t length = sequences.empty() ? 0 : sequences[0]->shape()[0];
     for (const auto& s : sequences)
-      if (s->shape()[0] != length) throw error(ErrorKind::ShapeMismatch, "scan: sequences of {} and {}", length, s->shape()[0]);
+      if (s->shape()[0] != length)
+        throw error(ErrorKind::ShapeMismatch, "scan: sequences of {} and {}", length, s->shape()[0]);
     std::vector<std::vector<Tensor>> stacked(n.results.size() - carried);
     std::vector<Tensor> results;
     for (int64_t i = 0; i < length; i++) {
@@ -322,7 +346,9 @@ class GraphRunner::Run {
         for (int a = 1; a < s->shape().rank(); a++) shape.push_back(s->shape()[a]);
         Tensor element(s->type(), shape);
         if (element.bytes())
-          std::memcpy(element.data(), static_cast<const uint8_t*>(s->data()) + static_cast<size_t>(i) * element.bytes(), element.bytes());
+          std::memcpy(element.data(),
+                      static_cast<const uint8_t*>(s->data()) + static_cast<size_t>(i) * element.bytes(),
+                      element.bytes());
         elements.push_back(std::move(element));
       }
       std::vector<const Tensor*> inputs;
@@ -354,13 +380,15 @@ GraphRunner::GraphRunner(const compile::CompiledGraph& graph, RunContext& contex
     : graph_(graph), context_(context), root_(std::make_unique<Chain>()) {
   for (const auto& regions : graph.regions) {
     regions_.emplace_back();
-    for (const auto& region : regions) regions_.back().push_back(std::make_unique<GraphRunner>(*region, context));
+    for (const auto& region : regions)
+      regions_.back().push_back(std::make_unique<GraphRunner>(*region, context));
   }
 }
 
 GraphRunner::~GraphRunner() = default;
 
-void GraphRunner::run(std::span<const Tensor* const> inputs, std::vector<Tensor>& outputs, const Outer& outer) {
+void GraphRunner::run(std::span<const Tensor* const> inputs, std::vector<Tensor>& outputs,
+                      const Outer& outer) {
   Run(*this, inputs, outer).go(outputs);
 }
 
@@ -375,27 +403,30 @@ GraphRunner::Memory GraphRunner::memory() const {
 }
 
 std::string GraphRunner::explain() const {
-  std::string out = fmt::format("graph {}: {} nodes, {} before fusion\n", graph_.graph.name, graph_.graph.nodes.size(),
-                                graph_.nodes_before_fusion);
+  std::string out = fmt::format("graph {}: {} nodes, {} before fusion\n", graph_.graph.name,
+                                graph_.graph.nodes.size(), graph_.nodes_before_fusion);
   const auto& backends = context_.settings.backends;
   for (const Segment* s : last_) {
     out += fmt::format("segment of nodes {} to {}\n", s->plan.begin, s->plan.end);
     for (size_t b = 0; b < backends.size(); b++)
       if (s->plan.arenas[b].bytes)
-        out += fmt::format("  {}: activations {} bytes, largest live set {}\n", backends[b]->name(), s->plan.arenas[b].bytes,
-                           s->plan.arenas[b].live);
+        out += fmt::format("  {}: activations {} bytes, largest live set {}\n", backends[b]->name(),
+                           s->plan.arenas[b].bytes, s->plan.arenas[b].live);
     for (size_t i = 0; i < s->steps.size(); i++) {
       const auto& step = s->steps[i];
       if (!step.run) {
-        out += fmt::format("  copy '{}' from {} to {}, {} bytes\n", graph_.graph.value(s->plan.steps[i].copy).name,
-                           backends[static_cast<size_t>(step.from_backend)]->name(), backends[static_cast<size_t>(step.backend)]->name(), step.bytes);
+        out += fmt::format("  copy '{}' from {} to {}, {} bytes\n",
+                           graph_.graph.value(s->plan.steps[i].copy).name,
+                           backends[static_cast<size_t>(step.from_backend)]->name(),
+                           backends[static_cast<size_t>(step.backend)]->name(), step.bytes);
         continue;
       }
       size_t k = 0;
       for (const auto& choice : step.run->choices()) {
         const auto index = static_cast<size_t>(s->plan.steps[i].nodes[k++]);
         const Node& n = graph_.graph.nodes[index];
-        out += fmt::format("  {:<24} {:<18} {}: {}", choice.node, info(n.op).text_name, backends[static_cast<size_t>(step.backend)]->name(), choice.kernel);
+        out += fmt::format("  {:<24} {:<18} {}: {}", choice.node, info(n.op).text_name,
+                           backends[static_cast<size_t>(step.backend)]->name(), choice.kernel);
         for (const std::string& skipped : choice.skipped) out += "; skipped " + skipped;
         if (!graph_.fell[index].empty()) out += "; not on " + graph_.fell[index];
         out += "\n";

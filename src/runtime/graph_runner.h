@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one compiled graph: plans segments as shapes become known, keeps the plans of recent shape classes, moves
-// values between backends and the host, and runs regions.
+// Runs one compiled graph: plans segments as shapes become known, keeps the plans of recent shape classes,
+// moves values between backends and the host, and runs regions.
 #pragma once
 
 #include <map>

@@ -5,8 +5,8 @@ namespace cyb {
 
 using compile::Slot;
 
-GraphRunner::Segment::Segment(compile::SegmentPlan p, const compile::CompiledGraph& graph, RunContext& context,
-                              const Locations& before)
+GraphRunner::Segment::Segment(compile::SegmentPlan p, const compile::CompiledGraph& graph,
+                              RunContext& context, const Locations& before)
     : plan(std::move(p)), locations(before) {
   const auto& backends = context.settings.backends;
   arenas.resize(backends.size());
@@ -21,7 +21,8 @@ GraphRunner::Segment::Segment(compile::SegmentPlan p, const compile::CompiledGra
     }
   }
   for (size_t id = 0; id < plan.values.size(); id++)
-    if (plan.values[id].root != ir::kNone) locations[id] = locations[static_cast<size_t>(plan.values[id].root)];
+    if (plan.values[id].root != ir::kNone)
+      locations[id] = locations[static_cast<size_t>(plan.values[id].root)];
 
   const ir::Graph& g = graph.graph;
   auto operand = [&](ir::ValueId id, size_t b, const ir::Node& node, size_t index) {
@@ -29,7 +30,8 @@ GraphRunner::Segment::Segment(compile::SegmentPlan p, const compile::CompiledGra
     if (id == ir::kNone) return o;
     const ir::Value& v = g.value(id);
     if (v.kind == ir::Value::Kind::weight) {
-      o.weight = context.weights->get(*backends[b], v.name, backends[b]->weight_role(node, static_cast<int>(index)));
+      o.weight =
+          context.weights->get(*backends[b], v.name, backends[b]->weight_role(node, static_cast<int>(index)));
       o.dtype = v.type.dtype;
       o.shape = shape_of(v.type);
       return o;
@@ -59,7 +61,8 @@ GraphRunner::Segment::Segment(compile::SegmentPlan p, const compile::CompiledGra
         call.program = graph.program;
         call.node = &n;
         call.name = n.results.empty() ? ir::info(n.op).text_name : g.value(n.results[0]).name;
-        for (size_t k = 0; k < n.operands.size(); k++) call.operands.push_back(operand(n.operands[k], b, n, k));
+        for (size_t k = 0; k < n.operands.size(); k++)
+          call.operands.push_back(operand(n.operands[k], b, n, k));
         for (ir::ValueId id : n.results) call.results.push_back(operand(id, b, n, 0));
         for (int s : n.states) call.states.push_back(context.states[static_cast<size_t>(s)]);
         calls.push_back(std::move(call));
@@ -78,8 +81,10 @@ void GraphRunner::Segment::enqueue(RunContext& context, std::vector<uint8_t>& st
       continue;
     }
     staging.resize(step.bytes);
-    backends[static_cast<size_t>(step.from_backend)]->read(*step.from.buffer, step.from.offset, staging.data(), step.bytes);
-    backends[static_cast<size_t>(step.backend)]->write(*step.to.buffer, step.to.offset, staging.data(), step.bytes);
+    backends[static_cast<size_t>(step.from_backend)]->read(*step.from.buffer, step.from.offset,
+                                                           staging.data(), step.bytes);
+    backends[static_cast<size_t>(step.backend)]->write(*step.to.buffer, step.to.offset, staging.data(),
+                                                       step.bytes);
   }
 }
 

@@ -30,7 +30,8 @@ struct GraphRunner::Segment {
   std::vector<Step> steps;
   Locations locations;  // after the segment
 
-  Segment(compile::SegmentPlan p, const compile::CompiledGraph& graph, RunContext& context, const Locations& before);
+  Segment(compile::SegmentPlan p, const compile::CompiledGraph& graph, RunContext& context,
+          const Locations& before);
   void enqueue(RunContext& context, std::vector<uint8_t>& staging) const;
 };
 
@@ -39,8 +40,8 @@ using Key = std::vector<int64_t>;
 
 struct GraphRunner::Chain {
   Key key;
-  std::unique_ptr<Segment> segment;           // null in the root
-  std::vector<std::unique_ptr<Chain>> next;   // recently used first
+  std::unique_ptr<Segment> segment;          // null in the root
+  std::vector<std::unique_ptr<Chain>> next;  // recently used first
 };
 
 }  // namespace cyb

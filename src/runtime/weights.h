@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights of a model, loaded into the form of each backend when a plan first needs them, once for all sessions.
+// The weights of a model, loaded into the form of each backend when a plan first needs them, once for all
+// sessions.
 #pragma once
 
 #include <map>

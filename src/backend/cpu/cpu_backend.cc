@@ -83,13 +83,13 @@ class CpuBackend final : public Backend {
 
   WeightRole weight_role(const ir::Node& node, int operand) const override {
     for (const KernelRow& row : table_.rows(node.op))
-      if (row.encoded >> std::min(operand, 31) & 1) return WeightRole::encoded;
+      if (row.encoded >> (operand < 30 ? operand : 28 + operand % 2) & 1) return WeightRole::encoded;
     return WeightRole::dense;
   }
 
-  std::unique_ptr<StateStore> make_state(const ir::State& state, int slots, int64_t chunk,
+  std::unique_ptr<StateStore> make_state(const ir::State& state, const StateOptions& options,
                                          const Precision& precision) override {
-    return hooks_.make_state(state, slots, chunk, precision, isa_);
+    return hooks_.make_state(state, options, precision);
   }
 
   std::unique_ptr<Executable> compile(std::span<const NodeCall> nodes, const Precision& precision) override {

@@ -11,9 +11,7 @@ namespace cyb::cpu {
 
 // How the groups make what the machinery does not know: states, and weights that products read.
 struct Hooks {
-  std::function<std::unique_ptr<StateStore>(const ir::State&, int slots, int64_t chunk, const Precision&,
-                                            Isa)>
-      make_state;
+  std::function<std::unique_ptr<StateStore>(const ir::State&, const StateOptions&, const Precision&)> make_state;
   std::function<std::unique_ptr<Weight>(const TensorSpec&, std::span<const uint8_t>, const Weight* scale,
                                         WeightRole)>
       load_weight;

@@ -65,7 +65,7 @@ struct KernelRow {
   const char* name;
   Isa isa = Isa::scalar;
   int cost = 100;        // lower is taken first
-  uint32_t encoded = 0;  // bit i: weights at operand i come encoded; bit 31: at every operand from 31 on too
+  uint32_t encoded = 0;  // bit i: weights at operand i come encoded (from 30 on as 28 and 29)
   const char* (*reject)(const Query& query) = nullptr;  // null: takes it; else why not
   uint64_t (*scratch_bytes)(const Call& call) = nullptr;
   void (*prepare)(Call& call) = nullptr;  // may throw

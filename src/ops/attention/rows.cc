@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel rows of attention, and kv states as the backend interface has them.
+#include "ops/rows.h"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -7,7 +9,6 @@
 #include "ir/ops/attention.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/kv_cache.h"
-#include "ops/rows.h"
 
 namespace cyb::cpu {
 
@@ -17,7 +18,8 @@ namespace {
 
 class KvState final : public StateStore {
  public:
-  KvState(const KvConfig& config, const StateOptions& options) : cache(config, options.slots), context(options.context) {}
+  KvState(const KvConfig& config, const StateOptions& options)
+      : cache(config, options.slots), context(options.context) {}
 
   int64_t length(int slot) const override { return cache.length(slot); }
   int64_t truncate(int slot, int64_t n) override { return cache.truncate(slot, n); }
@@ -160,7 +162,8 @@ void prepare_sdpa(Call& c) {
 
 uint64_t relative_bytes(const Call& c) {
   const auto& attrs = c.attrs<ir::SdpaAttrs>();
-  return attrs.buckets ? static_cast<uint64_t>(c.in[0].shape[2] * relative_stride(attrs.max_distance)) * 4 : 0;
+  return attrs.buckets ? static_cast<uint64_t>(c.in[0].shape[2] * relative_stride(attrs.max_distance)) * 4
+                       : 0;
 }
 
 uint64_t sdpa_scratch(const Call& c) {
@@ -175,16 +178,19 @@ SdpaArgs& ready(Call& c) {
   const bool appends = stateful && c.has(ir::kSdpaK);
   for (int64_t b = 0; b < batch; b++) {
     p.appended[static_cast<size_t>(b)] = length_of(c, ir::kSdpaLengths, b, p.args.queries);
-    p.starts[static_cast<size_t>(b)] = appends ? static_cast<int32_t>(cache_of(c).length(static_cast<int>(b))) : 0;
+    p.starts[static_cast<size_t>(b)] =
+        appends ? static_cast<int32_t>(cache_of(c).length(static_cast<int>(b))) : 0;
   }
   if (appends) append(c, ir::kSdpaK, ir::kSdpaV, ir::kSdpaLengths, nullptr);
   if (stateful)
-    for (int64_t b = 0; b < batch; b++) p.slots[static_cast<size_t>(b)] = cache_of(c).view(static_cast<int>(b));
+    for (int64_t b = 0; b < batch; b++)
+      p.slots[static_cast<size_t>(b)] = cache_of(c).view(static_cast<int>(b));
   const auto& attrs = c.attrs<ir::SdpaAttrs>();
   if (attrs.buckets > 0) {
     auto* table = reinterpret_cast<float*>(c.scratch + p.scratch);
-    t5_relative_table(c.in[ir::kSdpaBuckets].f32(), static_cast<int>(p.args.heads), attrs.bidirectional_buckets,
-                      static_cast<int>(attrs.buckets), static_cast<int>(attrs.max_distance), table);
+    t5_relative_table(c.in[ir::kSdpaBuckets].f32(), static_cast<int>(p.args.heads),
+                      attrs.bidirectional_buckets, static_cast<int>(attrs.buckets),
+                      static_cast<int>(attrs.max_distance), table);
     p.args.relative = table;
   }
   return p.args;
@@ -202,17 +208,47 @@ void run_kv_cache(Call& c) { append(c, 0, 1, 2, nullptr); }
 }  // namespace
 
 void add_attention_rows(KernelTable& t) {
-  t.add({.op = Op::Sdpa, .name = "sdpa_avx512", .isa = Isa::avx512, .cost = 10, .scratch_bytes = sdpa_scratch, .prepare = prepare_sdpa, .run = run_sdpa<Isa::avx512>});
-  t.add({.op = Op::Sdpa, .name = "sdpa_avx2", .isa = Isa::avx2, .cost = 20, .scratch_bytes = sdpa_scratch, .prepare = prepare_sdpa, .run = run_sdpa<Isa::avx2>});
-  t.add({.op = Op::Sdpa, .name = "sdpa_neon", .isa = Isa::neon, .cost = 20, .scratch_bytes = sdpa_scratch, .prepare = prepare_sdpa, .run = run_sdpa<Isa::neon>});
-  t.add({.op = Op::Sdpa, .name = "sdpa_plain", .cost = 500, .scratch_bytes = sdpa_scratch, .prepare = prepare_sdpa, .run = run_sdpa<Isa::scalar>});
-  t.add({.op = Op::Sdpa, .name = "sdpa_reference", .cost = 1000, .scratch_bytes = sdpa_scratch, .prepare = prepare_sdpa, .run = run_sdpa_reference});
+  t.add({.op = Op::Sdpa,
+         .name = "sdpa_avx512",
+         .isa = Isa::avx512,
+         .cost = 10,
+         .scratch_bytes = sdpa_scratch,
+         .prepare = prepare_sdpa,
+         .run = run_sdpa<Isa::avx512>});
+  t.add({.op = Op::Sdpa,
+         .name = "sdpa_avx2",
+         .isa = Isa::avx2,
+         .cost = 20,
+         .scratch_bytes = sdpa_scratch,
+         .prepare = prepare_sdpa,
+         .run = run_sdpa<Isa::avx2>});
+  t.add({.op = Op::Sdpa,
+         .name = "sdpa_neon",
+         .isa = Isa::neon,
+         .cost = 20,
+         .scratch_bytes = sdpa_scratch,
+         .prepare = prepare_sdpa,
+         .run = run_sdpa<Isa::neon>});
+  t.add({.op = Op::Sdpa,
+         .name = "sdpa_plain",
+         .cost = 500,
+         .scratch_bytes = sdpa_scratch,
+         .prepare = prepare_sdpa,
+         .run = run_sdpa<Isa::scalar>});
+  t.add({.op = Op::Sdpa,
+         .name = "sdpa_reference",
+         .cost = 1000,
+         .scratch_bytes = sdpa_scratch,
+         .prepare = prepare_sdpa,
+         .run = run_sdpa_reference});
   t.add({.op = Op::KvCache, .name = "kv_append", .cost = 1000, .run = run_kv_cache});
 }
 
-std::unique_ptr<StateStore> make_state(const ir::State& state, const StateOptions& options, const Precision& precision) {
+std::unique_ptr<StateStore> make_state(const ir::State& state, const StateOptions& options,
+                                       const Precision& precision) {
   if (state.kind != ir::State::Kind::kv)
-    throw error(ErrorKind::UnsupportedOp, "state '{}' is a tensor; no operator reads such states yet", state.name);
+    throw error(ErrorKind::UnsupportedOp, "state '{}' is a tensor; no operator reads such states yet",
+                state.name);
   KvConfig config;
   config.heads = static_cast<int>(state.heads);
   config.k_dim = static_cast<int>(state.k_dim);

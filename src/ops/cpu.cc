@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cpu.h"
+
+#include "ops/rows.h"
+
+namespace cyb {
+
+const cpu::KernelTable& cpu_kernel_table() {
+  static const cpu::KernelTable table = [] {
+    cpu::KernelTable t;
+    cpu::add_elementwise_rows(t);
+    cpu::add_activation_rows(t);
+    cpu::add_shape_rows(t);
+    cpu::add_gather_rows(t);
+    cpu::add_reduce_rows(t);
+    cpu::add_norm_rows(t);
+    cpu::add_rope_rows(t);
+    cpu::add_matmul_rows(t);
+    cpu::add_embed_rows(t);
+    cpu::add_attention_rows(t);
+    return t;
+  }();
+  return table;
+}
+
+std::unique_ptr<Backend> make_cpu_backend(int threads, Isa isa) {
+  return cpu::make_backend({threads, isa}, cpu_kernel_table(), {cpu::make_state, cpu::load_weight});
+}
+
+void evaluate_node(const ir::Program& program, const ir::Node& node, std::span<const Tensor* const> operands,
+                   std::span<Tensor> results) {
+  cpu::run_reference(cpu_kernel_table(), program, node, operands, results);
+}
+
+}  // namespace cyb

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel rows of products and their fused forms, for every instruction set, and the weights that they read.
+#include "ops/rows.h"
+
+#include <cstring>
+#include <vector>
+
+#include "ir/ops/matmul.h"
+#include "ops/matmul/matmul.h"
+#include "tensor/decode.h"
+
+namespace cyb::cpu {
+
+using ir::Op;
+
+namespace {
+
+// A matrix that products read as it lies, or packed once where the file has no tiles.
+class EncodedWeight final : public Weight {
+ public:
+  EncodedWeight(const TensorSpec& spec, std::span<const uint8_t> bytes, const Weight* scale) : spec_(spec) {
+    matrix = weight_matrix(spec.encoding, bytes.data(), spec.shape[0], spec.shape[1], spec.frac_bits,
+                           spec.tile == 8);
+    if (spec.tile != 8 && spec.shape[0] >= kTileRows) {
+      packed_.resize(weight_bytes(spec.encoding, spec.shape[0], spec.shape[1], true) + 64);
+      uint8_t* at = packed_.data() + (64 - reinterpret_cast<uintptr_t>(packed_.data()) % 64) % 64;
+      pack_tiles(matrix, at, 0, (spec.shape[0] + 7) / 8);
+      matrix.data = at;
+      matrix.tiled = true;
+    }
+    if (const auto* dense = dynamic_cast<const DenseWeight*>(scale)) {
+      matrix.row_scale = static_cast<const float*>(dense->data());
+      matrix.row_scale_stride = scale->spec().shape.empty() || elements_of(scale->spec()) == 1 ? 0 : 1;
+    }
+  }
+  const TensorSpec& spec() const override { return spec_; }
+  uint64_t extra_bytes() const override { return packed_.size(); }
+
+  WeightMatrix matrix;
+
+ private:
+  TensorSpec spec_;
+  std::vector<uint8_t> packed_;
+};
+
+const WeightMatrix& matrix_of(const Arg& a) { return static_cast<const EncodedWeight*>(a.weight)->matrix; }
+
+bool is_matrix(const TensorSpec& s) {
+  return s.shape.size() == 2 && s.type == DType::f32 && s.order.empty() && !s.bits && s.words == 1 &&
+         s.zero == 0 && s.shape[0] > 0 && s.shape[1] > 0;
+}
+
+template <class T>
+void narrow(const std::vector<int64_t>& from, uint8_t* to) {
+  for (size_t i = 0; i < from.size(); i++) {
+    const T v = static_cast<T>(from[i]);
+    std::memcpy(to + i * sizeof(T), &v, sizeof(T));
+  }
+}
+
+uint64_t padded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+int64_t rows_of(const Arg& x) { return x.shape.elements(0, x.shape.rank() - 1); }
+
+// Products of `x` (m rows of k) with several matrices; 8-bit where the precision and the encoding allow.
+struct Product {
+  const Arg* w;
+  const float* bias;
+  float* y;
+};
+
+bool eight_bit(const Call& c, const Arg& w) {
+  return c.precision.eight_bit() && takes_q8_acts(matrix_of(w).encoding);
+}
+
+// `q8` is scratch of q8_bytes(m, k).
+void products(const Call& c, Isa isa, const float* x, int64_t m, int64_t k, std::span<const Product> list,
+              uint8_t* q8) {
+  const MatmulKernels& kernels = matmul_kernels(isa);
+  auto* blocks = reinterpret_cast<Q8Block*>(q8);
+  bool rounded = false;
+  MatmulArgs args[8];
+  int count = 0;
+  for (const Product& p : list) {
+    MatmulArgs& a = args[count++];
+    a = {};
+    a.w = matrix_of(*p.w);
+    a.m = m;
+    a.y = p.y;
+    a.ldy = a.w.n;
+    a.bias = p.bias;
+    if (eight_bit(c, *p.w)) {
+      if (!rounded) quantize_rows(*c.pool, kernels, x, k, m, k, blocks);
+      rounded = true;
+      a.xq = blocks;
+      a.ldxq = q8_row_stride(k);
+    } else {
+      a.x = x;
+      a.ldx = k;
+    }
+    if (count == 8) {
+      matmul_run(*c.pool, kernels, args, count);
+      count = 0;
+    }
+  }
+  if (count) matmul_run(*c.pool, kernels, args, count);
+}
+
+uint64_t q8_scratch(const Call& c, int64_t m, int64_t k) {
+  return c.precision.eight_bit() ? q8_bytes(m, k) : 0;
+}
+
+// Matmul of a weight.
+
+const char* reject_not_weight(const Query& q) {
+  if (q.node.as<ir::MatmulAttrs>().form != ir::MatmulForm::nt) return "the form is nn";
+  if (!q.weight(1) || !is_matrix(*q.weight(1))) return "the second operand is no weight matrix";
+  if (q.operands[0]->rank() < 2 && q.operands[0]->known_rank) return "x is a vector";
+  return nullptr;
+}
+
+uint64_t matmul_scratch(const Call& c) { return q8_scratch(c, rows_of(c.in[0]), c.in[0].shape.back()); }
+
+template <Isa isa>
+void run_matmul(Call& c) {
+  const Product p{&c.in[1], c.has(2) ? c.in[2].f32() : nullptr, c.out[0].f32()};
+  products(c, isa, c.in[0].f32(), rows_of(c.in[0]), c.in[0].shape.back(), {&p, 1}, c.scratch);
+}
+
+// Matmul of two values.
+
+const char* reject_not_f32(const Query& q) {
+  for (size_t i = 0; i < q.operands.size(); i++)
+    if (q.has(i) && q.dtype(i) != DType::f32) return "not f32";
+  return nullptr;
+}
+
+DenseArgs dense_args(const Call& c, const float* b_data, const Shape& b_shape_in) {
+  const bool nt = c.attrs<ir::MatmulAttrs>().form == ir::MatmulForm::nt;
+  Shape a = c.in[0].shape, b = b_shape_in;
+  auto insert = [](const Shape& s, bool front) {
+    Shape r;
+    if (front) r.push_back(1);
+    for (int64_t d : s) r.push_back(d);
+    if (!front) r.push_back(1);
+    return r;
+  };
+  if (a.rank() == 1) a = insert(a, true);
+  if (b.rank() == 1) b = insert(b, nt);
+  DenseArgs d;
+  d.m = a[a.rank() - 2];
+  d.k = a.back();
+  d.n = nt ? b[b.rank() - 2] : b.back();
+  d.a = c.in[0].f32();
+  d.a_m = d.k;
+  d.b = b_data;
+  d.b_k = nt ? 1 : d.n;
+  d.b_n = nt ? d.k : 1;
+  d.y = c.out[0].f32();
+  d.y_m = d.n;
+  d.bias = c.has(2) ? c.in[2].f32() : nullptr;
+  return d;
+}
+
+// Walks the batch axes; each product runs on all threads.
+template <class F>
+void each_batch(const Call& c, const Shape& b_shape, F&& f) {
+  const Shape& a = c.in[0].shape;
+  Shape batch;
+  const int a_batch = std::max(0, a.rank() - 2), b_batch = std::max(0, b_shape.rank() - 2);
+  const int rank = std::max(a_batch, b_batch);
+  int64_t count = 1;
+  for (int i = 0; i < rank; i++) {
+    const int64_t x = i < rank - a_batch ? 1 : a[i - (rank - a_batch)];
+    const int64_t y = i < rank - b_batch ? 1 : b_shape[i - (rank - b_batch)];
+    batch.push_back(x == 1 ? y : x);
+    count *= batch[i];
+  }
+  const int64_t a_step = a.rank() < 2 ? a.elements() : a.elements(a.rank() - 2);
+  const int64_t b_step = b_shape.rank() < 2 ? b_shape.elements() : b_shape.elements(b_shape.rank() - 2);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t rest = i, a_at = 0, b_at = 0, a_unit = a_step, b_unit = b_step;
+    for (int axis = rank - 1; axis >= 0; axis--) {
+      const int64_t index = rest % batch[axis];
+      rest /= batch[axis];
+      if (const int k = axis - (rank - a_batch); k >= 0) {
+        if (a[k] != 1) a_at += index * a_unit;
+        a_unit *= a[k];
+      }
+      if (const int k = axis - (rank - b_batch); k >= 0) {
+        if (b_shape[k] != 1) b_at += index * b_unit;
+        b_unit *= b_shape[k];
+      }
+    }
+    f(i, a_at, b_at);
+  }
+}
+
+const char* reject_weight(const Query& q) {
+  if (q.weight(1) && is_matrix(*q.weight(1))) return "the second operand is a weight matrix";
+  return reject_not_f32(q);
+}
+
+template <Isa isa>
+void run_dense(Call& c) {
+  const DenseArgs base = dense_args(c, c.in[1].f32(), c.in[1].shape);
+  each_batch(c, c.in[1].shape, [&](int64_t i, int64_t a, int64_t b) {
+    DenseArgs d = base;
+    d.a += a;
+    d.b += b;
+    d.y += i * d.m * d.n;
+    dense_run(*c.pool, matmul_kernels(isa), d);
+  });
+}
+
+// The definition, for any operands.
+void run_reference(Call& c) {
+  std::vector<double> y;
+  if (c.in[1].weight) {
+    MatmulArgs a;
+    a.w = matrix_of(c.in[1]);
+    a.m = c.in[0].shape.rank() < 2 ? 1 : rows_of(c.in[0]);
+    a.x = c.in[0].f32();
+    a.ldx = a.w.k;
+    a.bias = c.has(2) ? c.in[2].f32() : nullptr;
+    if (c.attrs<ir::MatmulAttrs>().form == ir::MatmulForm::nt) {
+      y.resize(static_cast<size_t>(a.m * a.w.n));
+      matmul_reference(a, y.data(), nullptr);
+      for (size_t i = 0; i < y.size(); i++) c.out[0].f32()[i] = static_cast<float>(y[i]);
+      return;
+    }
+  }
+  std::vector<float> decoded;
+  const float* b = c.in[1].f32();
+  if (c.in[1].weight) {  // nn with a weight
+    const WeightMatrix& w = matrix_of(c.in[1]);
+    decoded.resize(static_cast<size_t>(w.n * w.k));
+    for (int64_t r = 0; r < w.n; r++) gather_row(w, r, decoded.data() + r * w.k);
+    b = decoded.data();
+  }
+  const DenseArgs base = dense_args(c, b, c.in[1].shape);
+  y.resize(static_cast<size_t>(base.m * base.n));
+  each_batch(c, c.in[1].shape, [&](int64_t i, int64_t a_at, int64_t b_at) {
+    DenseArgs d = base;
+    d.a += a_at;
+    d.b += b_at;
+    dense_reference(d, y.data(), nullptr);
+    for (size_t k = 0; k < y.size(); k++)
+      c.out[0].f32()[i * d.m * d.n + static_cast<int64_t>(k)] = static_cast<float>(y[k]);
+  });
+}
+
+// FusedNormMatmul and FusedSwiGlu.
+
+const char* reject_fused(const Query& q) {
+  const size_t first = q.node.op == Op::FusedSwiGlu ? 1 : 2, step = q.node.op == Op::FusedSwiGlu ? 1 : 2;
+  for (size_t i = first; i < q.operands.size(); i += step)
+    if (!q.weight(i) || !is_matrix(*q.weight(i))) return "an operand is no weight matrix";
+  return nullptr;
+}
+
+uint64_t fused_norm_scratch(const Call& c) {
+  const int64_t m = rows_of(c.in[0]), k = c.in[0].shape.back();
+  const uint64_t normed = c.has(1) ? static_cast<uint64_t>(m * k) * 4 : 0;
+  return padded(normed) + q8_scratch(c, m, k);
+}
+
+template <Isa isa>
+void run_fused_norm(Call& c) {
+  const int64_t m = rows_of(c.in[0]), k = c.in[0].shape.back();
+  const float* x = c.in[0].f32();
+  uint8_t* q8 = c.scratch;
+  if (c.has(1)) {
+    const auto& a = c.attrs<ir::FusedNormMatmulAttrs>();
+    float* normed = reinterpret_cast<float*>(c.scratch);
+    rms_norm_rows(*c.pool, isa, x, c.in[1].f32(), a.offset, static_cast<float>(a.eps), m, k, normed);
+    x = normed;
+    q8 += padded(static_cast<uint64_t>(m * k) * 4);
+  }
+  Product list[16];
+  size_t count = 0;
+  for (size_t i = 0; i < c.out.size(); i++) {
+    list[count++] = {&c.in[2 * i + 2], c.has(2 * i + 3) ? c.in[2 * i + 3].f32() : nullptr, c.out[i].f32()};
+    if (count == 16 || i + 1 == c.out.size()) {
+      products(c, isa, x, m, k, {list, count}, q8);
+      count = 0;
+    }
+  }
+}
+
+uint64_t fused_glu_scratch(const Call& c) {
+  const int64_t m = rows_of(c.in[0]);
+  return padded(static_cast<uint64_t>(m * c.out[0].shape.back()) * 4) +
+         q8_scratch(c, m, c.in[0].shape.back());
+}
+
+template <Isa isa>
+void run_fused_glu(Call& c) {
+  const int64_t m = rows_of(c.in[0]), n = c.out[0].shape.back();
+  float* up = reinterpret_cast<float*>(c.scratch);
+  uint8_t* q8 = c.scratch + padded(static_cast<uint64_t>(m * n) * 4);
+  const Product list[] = {{&c.in[1], nullptr, c.out[0].f32()}, {&c.in[2], nullptr, up}};
+  products(c, isa, c.in[0].f32(), m, c.in[0].shape.back(), list, q8);
+  gated(*c.pool, isa, c.attrs<ir::FusedGluAttrs>().act, c.out[0].f32(), up, m * n, c.out[0].f32());
+}
+
+template <Isa isa>
+void add_rows(KernelTable& t, const char* weight, const char* dense, const char* norm, const char* glu) {
+  const int cost = isa == Isa::scalar ? 500 : isa == Isa::avx2 ? 20 : 10;
+  t.add({.op = Op::Matmul,
+         .name = weight,
+         .isa = isa,
+         .cost = cost,
+         .encoded = 2,
+         .reject = reject_not_weight,
+         .scratch_bytes = matmul_scratch,
+         .run = run_matmul<isa>});
+  t.add({.op = Op::Matmul,
+         .name = dense,
+         .isa = isa,
+         .cost = cost + 1,
+         .encoded = 2,
+         .reject = reject_weight,
+         .run = run_dense<isa>});
+  t.add({.op = Op::FusedNormMatmul,
+         .name = norm,
+         .isa = isa,
+         .cost = cost,
+         .encoded = 0x55555554u,
+         .reject = reject_fused,
+         .scratch_bytes = fused_norm_scratch,
+         .run = run_fused_norm<isa>});
+  t.add({.op = Op::FusedSwiGlu,
+         .name = glu,
+         .isa = isa,
+         .cost = cost,
+         .encoded = 6,
+         .reject = reject_fused,
+         .scratch_bytes = fused_glu_scratch,
+         .run = run_fused_glu<isa>});
+}
+
+// TokenEmbed.
+
+void run_embed(Call& c) {
+  const int64_t count = c.in[0].elements(), d = c.out[0].shape.back();
+  const auto scale = static_cast<float>(c.attrs<ir::TokenEmbedAttrs>().scale);
+  const bool narrow_ids = c.in[0].dtype == DType::i32;
+  const int64_t rows = c.in[1].shape[0];
+  c.pool->parallel_for(count, 16, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; i++) {
+      float* y = c.out[0].f32() + i * d;
+      const int64_t id = narrow_ids ? c.in[0].as<int32_t>()[i] : c.in[0].as<int64_t>()[i];
+      if (id < 0 || id >= rows) {  // the task checks ids; nothing outside is read
+        std::memset(y, 0, static_cast<size_t>(d) * 4);
+        continue;
+      }
+      if (c.in[1].weight)
+        gather_row(matrix_of(c.in[1]), id, y);
+      else
+        std::memcpy(y, c.in[1].f32() + id * d, static_cast<size_t>(d) * 4);
+      if (scale != 1)
+        for (int64_t k = 0; k < d; k++) y[k] *= scale;
+    }
+  });
+}
+
+}  // namespace
+
+void add_matmul_rows(KernelTable& t) {
+  add_rows<Isa::avx512>(t, "matmul_avx512", "dense_avx512", "fused_norm_matmul_avx512",
+                        "fused_swi_glu_avx512");
+  add_rows<Isa::avx2>(t, "matmul_avx2", "dense_avx2", "fused_norm_matmul_avx2", "fused_swi_glu_avx2");
+  add_rows<Isa::neon>(t, "matmul_neon", "dense_neon", "fused_norm_matmul_neon", "fused_swi_glu_neon");
+  add_rows<Isa::scalar>(t, "matmul_plain", "dense_plain", "fused_norm_matmul_plain", "fused_swi_glu_plain");
+  t.add({.op = Op::Matmul,
+         .name = "matmul_reference",
+         .cost = 1000,
+         .encoded = 2,
+         .reject = reject_not_f32,
+         .run = run_reference});
+}
+
+void add_embed_rows(KernelTable& t) {
+  t.add({.op = Op::TokenEmbed, .name = "token_embed", .cost = 1000, .encoded = 2, .run = run_embed});
+}
+
+std::unique_ptr<Weight> load_weight(const TensorSpec& spec, std::span<const uint8_t> bytes,
+                                    const Weight* scale, WeightRole role) {
+  if (role == WeightRole::encoded && is_matrix(spec))
+    return std::make_unique<EncodedWeight>(spec, bytes, scale);
+  const auto n = static_cast<size_t>(elements_of(spec));
+  std::vector<uint8_t> values(std::max<size_t>(n, 1) * size_of(spec.type));
+  if (is_float(spec.type)) {
+    std::vector<float> scales;
+    if (const auto* dense = dynamic_cast<const DenseWeight*>(scale)) {
+      const auto* s = static_cast<const float*>(dense->data());
+      scales.assign(s, s + elements_of(scale->spec()));
+    }
+    std::vector<float> decoded(std::max<size_t>(n, 1));
+    decode(spec, bytes, decoded.data(), scales);
+    for (size_t i = 0; i < n; i++) {
+      if (spec.type == DType::f32) {
+        std::memcpy(values.data() + 4 * i, &decoded[i], 4);
+      } else if (spec.type == DType::f64) {
+        const double v = decoded[i];
+        std::memcpy(values.data() + 8 * i, &v, 8);
+      } else {
+        const uint16_t v = spec.type == DType::f16 ? f32_to_f16(decoded[i]) : f32_to_bf16(decoded[i]);
+        std::memcpy(values.data() + 2 * i, &v, 2);
+      }
+    }
+  } else {
+    std::vector<int64_t> integers(n);
+    decode_integers(spec, bytes, integers.data());
+    switch (size_of(spec.type)) {
+      case 1:
+        narrow<int8_t>(integers, values.data());
+        break;
+      case 2:
+        narrow<int16_t>(integers, values.data());
+        break;
+      case 4:
+        narrow<int32_t>(integers, values.data());
+        break;
+      default:
+        narrow<int64_t>(integers, values.data());
+        break;
+    }
+  }
+  return std::make_unique<DenseWeight>(spec, std::move(values));
+}
+
+}  // namespace cyb::cpu
