@@ -18,6 +18,14 @@ std::string human_bytes(uint64_t bytes) {
   return fmt::format("{:.2f} GB", value / 1e9);
 }
 
+std::string human_count(int64_t count) {
+  const double value = static_cast<double>(count);
+  if (value < 1e4) return fmt::format("{}", count);
+  const char* unit = value < 999.5e3 ? "k" : value < 999.5e6 ? "M" : value < 999.5e9 ? "B" : "T";
+  const double scaled = value / (*unit == 'k' ? 1e3 : *unit == 'M' ? 1e6 : *unit == 'B' ? 1e9 : 1e12);
+  return scaled < 9.95 ? fmt::format("{:.1f} {}", scaled, unit) : fmt::format("{:.0f} {}", scaled, unit);
+}
+
 std::string human_seconds(double seconds) {
   if (!(seconds < 360000)) return "long";
   const long s = static_cast<long>(seconds + 0.5);

@@ -10,6 +10,8 @@ namespace cyb {
 
 // "98.4 MB", "1.23 GB"
 std::string human_bytes(uint64_t bytes);
+// "135 M", "7.6 B"
+std::string human_count(int64_t count);
 // "8 s", "3 min 20 s", "2 h 05 min"
 std::string human_seconds(double seconds);
 

@@ -41,6 +41,7 @@ bool is_side_file(const std::string& path) {
   static const std::set<std::string> kNot = {"trainer_state.json", "all_results.json", "train_results.json",
                                              "eval_results.json"};
   if (kNot.count(name) || name.ends_with(".index.json")) return false;
+  if (path == "README.md") return true;  // its header names the licence
   return kTexts.count(name) > 0 || has_any_suffix(name, {".json", ".jinja", ".model", ".spm", ".tiktoken"});
 }
 
