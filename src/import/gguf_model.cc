@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "import/gguf_config.h"
 #include "import/source_model.h"
+#include "import/tokenizer_gguf.h"
 
 namespace cyb {
 namespace {
@@ -45,6 +46,9 @@ class GgufModel : public SourceModel {
     for (const auto& [key, what] : facts)
       if (m.has(key)) origin.emplace_back(what, m.string(key));
 
+    const TokenizerSpec tokenizer = tokenizer_from_gguf(gguf_tokenizer_fields(m));
+    check_vocabulary(static_cast<int64_t>(tokenizer.tokens.size()));
+    vocab = write_vocab(tokenizer);
     chat = m.string_or("tokenizer.chat_template", "");
     const std::string prefix = "tokenizer.chat_template.";
     for (const std::string& key : m.keys())

@@ -9,6 +9,7 @@
 #include "import/file_kind.h"
 #include "import/hf_config.h"
 #include "import/source_model.h"
+#include "import/tokenizer_json.h"
 
 namespace cyb {
 namespace {
@@ -68,6 +69,9 @@ class FolderModel : public SourceModel {
     origin = std::move(settings.origin);
     name = fs::absolute(folder).lexically_normal().filename().string();
     if (name.empty()) name = fs::absolute(folder).lexically_normal().parent_path().filename().string();
+    const TokenizerSpec tokenizer = tokenizer_from_folder(folder.string());
+    check_vocabulary(static_cast<int64_t>(tokenizer.tokens.size()));
+    vocab = write_vocab(tokenizer);
     weights_ = std::make_unique<SafetensorsModel>(files);
     add_tensors(settings);
   }

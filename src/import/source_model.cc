@@ -37,6 +37,13 @@ std::unique_ptr<SourceModel> open_gguf_folder(const fs::path& folder) {
 
 }  // namespace
 
+void SourceModel::check_vocabulary(int64_t tokens) {
+  const int64_t rows = config.integer_or("architecture.vocab_size", tokens);
+  if (tokens > rows)
+    warnings.push_back(fmt::format(
+        "the tokenizer has {} tokens, the embeddings {} rows: the last ones cannot be used", tokens, rows));
+}
+
 std::unique_ptr<SourceModel> open_source_model(const std::string& path) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);

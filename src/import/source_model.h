@@ -30,6 +30,9 @@ struct SourceModel {
   std::vector<std::pair<std::string, std::string>> origin;  // organization, base model, url, …: for the card
   std::string description;
 
+  // Tokens without a row in the embeddings cannot be used; some models ship with a few.
+  void check_vocabulary(int64_t tokens);
+
   std::string vocab;                                       // the text of the vocab section
   std::string chat;                                        // Jinja, may be empty
   std::vector<std::pair<std::string, std::string>> chats;  // further templates: name, Jinja

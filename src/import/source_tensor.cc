@@ -53,8 +53,10 @@ class GgufSource : public SourceTensor {
     });
   }
 
-  void release() const override {
-    if (tensor_.file) tensor_.file->drop(tensor_.offset, tensor_.size);
+  void release(int64_t first, int64_t count) const override {
+    if (tensor_.file)
+      tensor_.file->drop(tensor_.offset + static_cast<uint64_t>(first) * row_bytes_,
+                         static_cast<uint64_t>(count) * row_bytes_);
   }
 
  private:
@@ -121,8 +123,11 @@ class SafetensorSource : public SourceTensor {
     }
   }
 
-  void release() const override {
-    if (tensor_.file) tensor_.file->drop(tensor_.offset, tensor_.size);
+  void release(int64_t first, int64_t count) const override {
+    const auto row_bytes = static_cast<uint64_t>(row_length() * size_of(tensor_.type));
+    if (tensor_.file)
+      tensor_.file->drop(tensor_.offset + static_cast<uint64_t>(first) * row_bytes,
+                         static_cast<uint64_t>(count) * row_bytes);
   }
 
  private:

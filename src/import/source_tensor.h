@@ -35,8 +35,8 @@ class SourceTensor {
   // The source's integers, where grid().kind is not none: see gguf_integers.
   virtual GgufGrid grid() const { return {}; }
   virtual void integers(int64_t first, int64_t count, int8_t* out, float* scales) const;
-  // Gives the source's pages back to the system.
-  virtual void release() const = 0;
+  // Gives the source's pages of these rows back to the system.
+  virtual void release(int64_t first, int64_t count) const = 0;
 
  protected:
   SourceTensor(std::string name, std::vector<int64_t> shape, std::string format, std::string source_name,

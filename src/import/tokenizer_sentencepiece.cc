@@ -176,10 +176,10 @@ std::string escape_regex(std::string_view text) {
 void add_steps(const Model& m, TokenizerSpec* spec) {
   auto& normalizer = spec->normalizer;
   if (!m.charsmap.empty())
-    normalizer.push_back(
-        tokenizer_step("Precompiled", {{"precompiled_charsmap", base64_encode(m.charsmap)}}));
+    normalizer.push_back(tokenizer_step(
+        "Precompiled", {{"precompiled_charsmap", base64_encode(m.charsmap)}, {"longest_match", true}}));
   if (m.trim_spaces) {
-    normalizer.push_back(tokenizer_step("Replace", {{"regex", R"(\A +| +\z)"}, {"content", ""}}));
+    normalizer.push_back(tokenizer_step("Replace", {{"regex", R"(\A +|[ ▁]+\z)"}, {"content", ""}}));
     normalizer.push_back(tokenizer_step("Replace", {{"regex", " {2,}"}, {"content", " "}}));
   }
   if (m.escape_spaces) normalizer.push_back(tokenizer_step("Replace", {{"pattern", " "}, {"content", "▁"}}));

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The card of an imported model, and where it says it came from.
+#pragma once
+
+#include <string>
+
+#include "format/config.h"
+#include "import/import.h"
+#include "import/source_model.h"
+
+namespace cyb {
+
+// `given` is how the person named the source, empty when only the path is known: then the source's own words,
+// or its file name, never a path of this machine.
+ConfigTable lineage_of(const SourceModel& source, const std::string& path, const std::string& given,
+                       const ImportReport& report);
+std::string card_of(const SourceModel& source, const char* family, const std::string& path,
+                    const std::string& given, const ImportReport& report);
+
+}  // namespace cyb
