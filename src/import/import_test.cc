@@ -109,7 +109,7 @@ TEST(Import, EachPolicyReachesTheMatrices) {
 
 TEST(Import, CanonicalIsVersion2WithoutAddendaAndWarnsOfWhatItHurts) {
   TinyFolder folder;
-  for (float& v : folder.tensors["model.layers.0.self_attn.k_proj.weight"].values) v *= 0.02f;
+  for (float& v : folder.tensors["model.layers.0.self_attn.k_proj.weight"].values) v *= 0.01f;
   Import i;
   i.options.encoding = EncodingPolicy::canonical;
   i.run(folder);
