@@ -61,102 +61,235 @@ void chain_rows(int64_t rows, int64_t depth, const float* x, int64_t ldx, const 
   if (rows > 0) chain_rows_at_most<kRowTile - 1>(rows, depth, x, ldx, panel, ldp, total);
 }
 
-// Expansion of one group of 8 rows: columns [begin, begin + depth), rounded up to whole blocks, which fit the
-// panel.
+template <class E>
+inline void expand_blocks(const uint8_t* data, int64_t k, int64_t group, int64_t begin, int64_t depth,
+                          float* out) {
+  for (int64_t i = 0; i < depth; i += 32) {
+    const typename E::Block block = E::block(data, k, group, begin + i);
+    const int pieces = E::kHalves && depth - i <= 16 ? 4 : 8;
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; j++) {
+      if (j == 4 && pieces == 4) break;
+      V8 w[4];
+      E::columns(block, j, w);
+#pragma GCC unroll 4
+      for (int c = 0; c < 4; c++) v8_store(out + (i + 4 * j + c) * kPanel, w[c]);
+    }
+  }
+}
+
+// Expansion of one group of 8 rows. run(): columns [begin, begin + depth) into a panel, rounded up to whole
+// blocks, which fit it. block() and columns(): 32 columns from registers, 4j … 4j + 4 at a time. kStreams:
+// groups that chain_few reads at once, enough to hide the latency of a chain's fma.
 struct ExpandU32 {
+  static constexpr bool kHalves = false;
+  static constexpr int kStreams = 1;
+  using Block = const uint8_t*;
+  static Block block(const uint8_t* data, int64_t k, int64_t group, int64_t at) {
+    return data + (group * k + at) * 32;
+  }
+  static void columns(Block p, int j, V8 (&w)[4]) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) w[i] = vi_to_f32(vi_load(p + 32 * (4 * j + i)));
+  }
   static void run(const uint8_t* data, int64_t k, int64_t group, int64_t begin, int64_t depth, float* out) {
-    const uint8_t* p = data + (group * k + begin) * 32;
+    const uint8_t* p = block(data, k, group, begin);
     for (int64_t i = 0; i < depth; i++) v8_store(out + i * kPanel, vi_to_f32(vi_load(p + 32 * i)));
   }
 };
 
 struct ExpandU16 {
+  static constexpr bool kHalves = false;
+  static constexpr int kStreams = 2;
+  using Block = const uint8_t*;
+  static Block block(const uint8_t* data, int64_t k, int64_t group, int64_t at) {
+    return data + (group * k + at) * 16;
+  }
+  static void columns(Block p, int j, V8 (&w)[4]) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) w[i] = vi_to_f32(vi_load_i16(p + 16 * (4 * j + i)));
+  }
   static void run(const uint8_t* data, int64_t k, int64_t group, int64_t begin, int64_t depth, float* out) {
-    const uint8_t* p = data + (group * k + begin) * 16;
+    const uint8_t* p = block(data, k, group, begin);
     for (int64_t i = 0; i < depth; i++) v8_store(out + i * kPanel, vi_to_f32(vi_load_i16(p + 16 * i)));
   }
 };
 
+struct ScaledBlock {
+  const uint8_t* codes;
+  V8 scale;
+};
+
 struct ExpandQ8 {
+  static constexpr bool kHalves = false;
+  static constexpr int kStreams = 4;
+  using Block = ScaledBlock;
+  static Block block(const uint8_t* data, int64_t k, int64_t group, int64_t at) {
+    const uint8_t* p = data + (group * ((k + 31) / 32) + at / 32) * 272;
+    return {p + 16, vi_to_f32(vi_load_i16(p))};
+  }
+  static void columns(const Block& b, int j, V8 (&w)[4]) {
+    const VI q = vi_load(b.codes + 32 * j);
+    w[0] = v8_mul(vi_to_f32(vi_sar<24>(vi_shl<24>(q))), b.scale);
+    w[1] = v8_mul(vi_to_f32(vi_sar<24>(vi_shl<16>(q))), b.scale);
+    w[2] = v8_mul(vi_to_f32(vi_sar<24>(vi_shl<8>(q))), b.scale);
+    w[3] = v8_mul(vi_to_f32(vi_sar<24>(q)), b.scale);
+  }
   static void run(const uint8_t* data, int64_t k, int64_t group, int64_t begin, int64_t depth, float* out) {
-    const uint8_t* p = data + (group * ((k + 31) / 32) + begin / 32) * 272;
-    for (int64_t i = 0; i < depth; i += 32, p += 272) {
-      const V8 scale = vi_to_f32(vi_load_i16(p));
-      float* o = out + i * kPanel;
-      for (int j = 0; j < 8; j++, o += 4 * kPanel) {
-        const VI q = vi_load(p + 16 + 32 * j);
-        v8_store(o, v8_mul(vi_to_f32(vi_sar<24>(vi_shl<24>(q))), scale));
-        v8_store(o + kPanel, v8_mul(vi_to_f32(vi_sar<24>(vi_shl<16>(q))), scale));
-        v8_store(o + 2 * kPanel, v8_mul(vi_to_f32(vi_sar<24>(vi_shl<8>(q))), scale));
-        v8_store(o + 3 * kPanel, v8_mul(vi_to_f32(vi_sar<24>(q)), scale));
-      }
-    }
+    expand_blocks<ExpandQ8>(data, k, group, begin, depth, out);
   }
 };
 
 struct ExpandQ4 {
-  template <int SHIFT>
-  static void put(float* out, VI q, V8 scale) {
-    const VI code = vi_sub(vi_and(vi_shr<SHIFT>(q), vi_set1(15)), vi_set1(8));
-    v8_store(out, v8_mul(vi_to_f32(code), scale));
+  static constexpr bool kHalves = false;
+  static constexpr int kStreams = 4;
+  using Block = ScaledBlock;
+  static Block block(const uint8_t* data, int64_t k, int64_t group, int64_t at) {
+    const uint8_t* p = data + (group * ((k + 31) / 32) + at / 32) * 144;
+    return {p + 16, vi_to_f32(vi_load_i16(p))};
+  }
+  static V8 value(VI nibble, V8 scale) {
+    return v8_mul(vi_to_f32(vi_sub(vi_and(nibble, vi_set1(15)), vi_set1(8))), scale);
+  }
+  static void columns(const Block& b, int j, V8 (&w)[4]) {
+    VI q = vi_load(b.codes + 32 * (j % 4));
+    if (j >= 4) q = vi_shr<4>(q);
+    w[0] = value(q, b.scale);
+    w[1] = value(vi_shr<8>(q), b.scale);
+    w[2] = value(vi_shr<16>(q), b.scale);
+    w[3] = value(vi_shr<24>(q), b.scale);
   }
   static void run(const uint8_t* data, int64_t k, int64_t group, int64_t begin, int64_t depth, float* out) {
-    const uint8_t* p = data + (group * ((k + 31) / 32) + begin / 32) * 144;
-    for (int64_t i = 0; i < depth; i += 32, p += 144) {
-      const V8 scale = vi_to_f32(vi_load_i16(p));
-      float* o = out + i * kPanel;
-      for (int j = 0; j < 4; j++, o += 4 * kPanel) {
-        const VI q = vi_load(p + 16 + 32 * j);
-        put<0>(o, q, scale);
-        put<4>(o + 16 * kPanel, q, scale);
-        put<8>(o + kPanel, q, scale);
-        put<12>(o + 17 * kPanel, q, scale);
-        put<16>(o + 2 * kPanel, q, scale);
-        put<20>(o + 18 * kPanel, q, scale);
-        put<24>(o + 3 * kPanel, q, scale);
-        put<28>(o + 19 * kPanel, q, scale);
-      }
-    }
+    expand_blocks<ExpandQ4>(data, k, group, begin, depth, out);
   }
 };
 
 struct ExpandTernary {
-  template <int COLUMN>
-  static void put(float* out, VI q) {
+  static constexpr bool kHalves = true;  // a block may lack its second half
+  static constexpr int kStreams = 4;
+  using Block = const uint8_t*;
+  static Block block(const uint8_t* data, int64_t k, int64_t group, int64_t at) {
+    return data + (group * ((k + 15) / 16) + at / 16) * 32;
+  }
+  static V8 value(VI code) {
     const VI one = vi_set1(1);
-    const VI low = vi_and(vi_shr<2 * COLUMN>(q), one), high = vi_and(vi_shr<2 * COLUMN + 1>(q), one);
-    v8_store(out + COLUMN * kPanel, vi_to_f32(vi_sub(low, high)));
-    if constexpr (COLUMN < 15) put<COLUMN + 1>(out, q);
+    return vi_to_f32(vi_sub(vi_and(code, one), vi_and(vi_shr<1>(code), one)));
+  }
+  static void columns(Block p, int j, V8 (&w)[4]) {
+    VI q = vi_load(p + 32 * (j / 4));
+    q = j % 4 == 0 ? q : j % 4 == 1 ? vi_shr<8>(q) : j % 4 == 2 ? vi_shr<16>(q) : vi_shr<24>(q);
+    w[0] = value(q);
+    w[1] = value(vi_shr<2>(q));
+    w[2] = value(vi_shr<4>(q));
+    w[3] = value(vi_shr<6>(q));
   }
   static void run(const uint8_t* data, int64_t k, int64_t group, int64_t begin, int64_t depth, float* out) {
-    const uint8_t* p = data + (group * ((k + 15) / 16) + begin / 16) * 32;
-    for (int64_t i = 0; i < depth; i += 16, p += 32) put<0>(out + i * kPanel, vi_load(p));
+    expand_blocks<ExpandTernary>(data, k, group, begin, depth, out);
   }
 };
 
-// v = (total · factor) · factor2 [· row_scale] [+ bias], into y: matmul.h. One row, `count` ≤ 8 columns at n.
-inline void finish(const MatmulArgs& args, int64_t row, int64_t n, const float* total) {
+// v = (total · factor) · factor2 [· row_scale] [+ bias], into y: matmul.h. Columns n … n + 8 of `rows` rows,
+// whose totals are `stride` apart.
+__attribute__((noinline)) void finish(const MatmulArgs& args, int64_t row, int64_t rows, int64_t n,
+                                      const float* total, int64_t stride) {
   const WeightMatrix& w = args.w;
   float* y = args.y + row * args.ldy + n;
   if (n + 8 <= w.n && (!w.row_scale || w.row_scale_stride != 0)) {
-    V8 v = v8_mul(v8_mul(v8_load(total), v8_set1(w.factor)), v8_set1(w.factor2));
-    if (w.row_scale) v = v8_mul(v, v8_load(w.row_scale + n));
-    if (args.bias) v = v8_add(v, v8_load(args.bias + n));
-    if (args.accumulate) v = v8_add(v8_load(y), v);
-    v8_store(y, v);
+    const V8 factor = v8_set1(w.factor), factor2 = v8_set1(w.factor2);
+    const V8 bias = args.bias ? v8_load(args.bias + n) : v8_zero();
+    for (int64_t i = 0; i < rows; i++, y += args.ldy, total += stride) {
+      V8 v = v8_mul(v8_mul(v8_load(total), factor), factor2);
+      if (w.row_scale) v = v8_mul(v, v8_load(w.row_scale + n));
+      if (args.bias) v = v8_add(v, bias);
+      if (args.accumulate) v = v8_add(v8_load(y), v);
+      v8_store(y, v);
+    }
     return;
   }
   const int64_t count = min64(8, w.n - n);
-  for (int64_t i = 0; i < count; i++) {
-    float v = total[i] * w.factor * w.factor2;
-    if (w.row_scale) v = v * w.row_scale[(n + i) * w.row_scale_stride];
-    if (args.bias) v = v + args.bias[n + i];
-    y[i] = args.accumulate ? y[i] + v : v;
+  for (int64_t i = 0; i < rows; i++, y += args.ldy, total += stride)
+    for (int64_t j = 0; j < count; j++) {
+      float v = total[j] * w.factor * w.factor2;
+      if (w.row_scale) v = v * w.row_scale[(n + j) * w.row_scale_stride];
+      if (args.bias) v = v + args.bias[n + j];
+      y[j] = args.accumulate ? y[j] + v : v;
+    }
+}
+
+// Few rows: G groups straight from memory, one chain for each row of each group, expanded four columns at a
+// time.
+template <class E, int G, int ROWS>
+void chain_few(const MatmulArgs& args, int64_t row, int64_t group) {
+  const int64_t k = args.w.k, ldx = args.ldx;
+  const float* x = args.x + row * ldx;
+  V8 total[G][ROWS];
+  for (int g = 0; g < G; g++)
+    for (int m = 0; m < ROWS; m++) total[g][m] = v8_zero();
+  for (int64_t begin = 0; begin < k; begin += kDepth) {
+    const int64_t end = min64(begin + kDepth, k);
+    V8 acc[G][ROWS];
+#pragma GCC unroll 4
+    for (int g = 0; g < G; g++)
+#pragma GCC unroll 4
+      for (int m = 0; m < ROWS; m++) acc[g][m] = v8_zero();
+    int64_t at = begin;
+    for (; at + 32 <= end; at += 32) {
+      typename E::Block block[G];
+#pragma GCC unroll 4
+      for (int g = 0; g < G; g++) block[g] = E::block(args.w.data, k, group + g, at);
+#pragma GCC unroll 8
+      for (int j = 0; j < 8; j++) {
+        V8 w[G][4];
+#pragma GCC unroll 4
+        for (int g = 0; g < G; g++) E::columns(block[g], j, w[g]);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++)
+#pragma GCC unroll 4
+          for (int m = 0; m < ROWS; m++) {
+            const V8 a = v8_set1(x[m * ldx + at + 4 * j + i]);
+#pragma GCC unroll 4
+            for (int g = 0; g < G; g++) acc[g][m] = v8_fma(a, w[g][i], acc[g][m]);
+          }
+      }
+    }
+    if (at < end) {
+      alignas(64) float tail[32 * kPanel];
+      for (int g = 0; g < G; g++) {
+        E::run(args.w.data, k, group + g, at, end - at, tail);
+        for (int64_t i = 0; i < end - at; i++)
+          for (int m = 0; m < ROWS; m++)
+            acc[g][m] = v8_fma(v8_set1(x[m * ldx + at + i]), v8_load(tail + i * kPanel), acc[g][m]);
+      }
+    }
+    for (int g = 0; g < G; g++)
+      for (int m = 0; m < ROWS; m++) total[g][m] = v8_add(total[g][m], acc[g][m]);
   }
+  alignas(32) float out[ROWS * 8];
+  for (int g = 0; g < G; g++) {
+    for (int m = 0; m < ROWS; m++) v8_store(out + 8 * m, total[g][m]);
+    finish(args, row, ROWS, (group + g) * 8, out, 8);
+  }
+}
+
+template <class E, int ROWS>
+void chains_few(const MatmulArgs& args, const MatmulRange& range) {
+  constexpr int kGroups = ROWS == 1 ? E::kStreams : E::kStreams > 2 ? 2 : E::kStreams;
+  int64_t group = range.group_begin;
+  for (; group + kGroups <= range.group_end; group += kGroups)
+    chain_few<E, kGroups, ROWS>(args, range.row_begin, group);
+  for (; group < range.group_end; group++) chain_few<E, 1, ROWS>(args, range.row_begin, group);
 }
 
 template <class Expand>
 void f32_acts(const MatmulArgs& args, const MatmulRange& range) {
+  switch (range.row_end - range.row_begin) {
+    case 1:
+      return chains_few<Expand, 1>(args, range);
+    case 2:
+      return chains_few<Expand, 2>(args, range);
+    case 3:
+      return chains_few<Expand, 3>(args, range);
+  }
   alignas(64) float panel[kDepth * kPanel];
   alignas(64) float total[kRowBlock * kPanel];
   const int64_t k = args.w.k;
@@ -176,9 +309,7 @@ void f32_acts(const MatmulArgs& args, const MatmulRange& range) {
         }
         chain_rows(rows, depth, args.x + row * args.ldx + begin, args.ldx, panel, kPanel, total);
       }
-      for (int64_t i = 0; i < rows; i++)
-        for (int64_t g = 0; g < groups; g++)
-          finish(args, row + i, (group + g) * 8, total + i * kPanel + 8 * g);
+      for (int64_t g = 0; g < groups; g++) finish(args, row, rows, (group + g) * 8, total + 8 * g, kPanel);
     }
   }
 }

@@ -115,7 +115,6 @@ inline void tile(const MatmulArgs& args, int64_t row, int64_t group) {
 #pragma GCC unroll 4
   for (int m = 0; m < ROWS; m++) x[m] = args.xq + (row + m) * args.ldxq, acc[m] = v8_zero();
   for (int64_t b = 0; b < blocks; b++, p += E::kBytes) {
-    if constexpr (ROWS == 1) _mm_prefetch(reinterpret_cast<const char*>(p + 2048), _MM_HINT_T0);
     VI d[ROWS];
     E::template dot<ROWS>(p, ends_half && b == blocks - 1, x, d);
     const V8 scale = E::scale(p);
@@ -125,11 +124,10 @@ inline void tile(const MatmulArgs& args, int64_t row, int64_t group) {
       x[m]++;
     }
   }
-  alignas(32) float total[8];
-  for (int m = 0; m < ROWS; m++) {
-    v8_store(total, acc[m]);
-    finish(args, row + m, group * 8, total);
-  }
+  alignas(32) float total[ROWS * 8];
+#pragma GCC unroll 4
+  for (int m = 0; m < ROWS; m++) v8_store(total + 8 * m, acc[m]);
+  finish(args, row, ROWS, group * 8, total, 8);
 }
 
 template <class E>

@@ -19,6 +19,7 @@ inline V8 v8_load(const float* p) { return _mm256_loadu_ps(p); }
 inline void v8_store(float* p, V8 v) { _mm256_storeu_ps(p, v); }
 inline V8 v8_set1(float v) { return _mm256_set1_ps(v); }
 inline V8 v8_mul(V8 a, V8 b) { return _mm256_mul_ps(a, b); }
+inline V8 v8_fma(V8 a, V8 b, V8 c) { return _mm256_fmadd_ps(a, b, c); }
 inline V8 v8_add(V8 a, V8 b) { return _mm256_add_ps(a, b); }
 
 inline VI vi_load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
