@@ -313,6 +313,7 @@ TokenizerSpec tokenizer_from_gguf(const GgufTokenizerFields& f) {
   bool bos = false, eos = false;  // without a word in the file
   if (f.model == "gpt2") {
     byte_level(f, &spec);
+    spec.unk.reset();  // these models leave out bytes that have no token
     bos = f.pre == "llama-bpe" || f.pre == "llama3" || f.pre == "llama-v3" || f.pre == "tekken";
   } else if (f.model == "llama") {
     sentencepiece_bpe(f, &spec);
