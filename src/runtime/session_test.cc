@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "ops/cpu.h"
+
+namespace cyb {
+namespace {
+
+struct NoWeights final : WeightSource {
+  const TensorSpec* find(const std::string&) const override { return nullptr; }
+  std::span<const uint8_t> bytes(const TensorSpec&) const override { return {}; }
+};
+
+struct Fixture {
+  explicit Fixture(const std::string& text, int slots = 1) : program(ir::parse(text, "test")), weights(std::make_shared<NoWeights>()), backend(make_cpu_backend(2)) {
+    SessionOptions o;
+    o.backends = {backend.get()};
+    o.precision.exact = true;
+    o.states.slots = slots;
+    session = std::make_unique<Session>(program, weights, o);
+  }
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs, const std::string& graph = "main") {
+    std::vector<const Tensor*> in;
+    for (const Tensor& t : inputs) in.push_back(&t);
+    std::vector<Tensor> out;
+    session->run(graph, in, out);
+    return out;
+  }
+  ir::Program program;
+  WeightStore weights;
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Session> session;
+};
+
+Tensor boolean(bool v) {
+  Tensor t(DType::boolean, {});
+  t.at<uint8_t>(0) = v;
+  return t;
+}
+
+const char* const kControl = R"(ir 1
+graph main(x: f32[N], c: bool[], trips: i64[]) -> (n: i64[1, ?k], r: f32[N], total: f32[], steps: f32[?], picked: f32[?])
+one = const f32[] 1
+zero = const i64[] 0
+n = non_zero(x) : i64[1, ?k]
+flat = reshape(n) shape=[-1]
+picked = gather(x, flat) axis=0
+r = if(c) {
+  () -> (a: f32[N])
+  a = add(x, one)
+} else {
+  () -> (b: f32[N])
+  two = add(one, one)
+  b = mul(x, two)
+}
+sum = reduce_sum(r)
+total, steps = loop(trips, _, sum) carried=1 {
+  (i: i64[], going: bool[], acc: f32[]) -> (going: bool[], next: f32[], acc: f32[])
+  next = add(acc, one)
+}
+)";
+
+TEST(Session, RunsIfLoopAndNonZero) {
+  Fixture f(kControl);
+  for (int round = 0; round < 3; round++) {  // later rounds use kept plans
+    auto out = f.run({Tensor::f32({4}, {0, 3, 0, 5}), boolean(true), Tensor::i64({}, {3})});
+    EXPECT_EQ(out[0], Tensor::i64({1, 2}, {1, 3}));
+    EXPECT_EQ(out[1], Tensor::f32({4}, {1, 4, 1, 6}));
+    EXPECT_EQ(out[2].at<float>(0), 15);
+    EXPECT_EQ(out[3], Tensor::f32({3}, {12, 13, 14}));
+    EXPECT_EQ(out[4], Tensor::f32({2}, {3, 5}));
+    out = f.run({Tensor::f32({2}, {7, 0}), boolean(false), Tensor::i64({}, {0})});
+    EXPECT_EQ(out[0], Tensor::i64({1, 1}, {0}));
+    EXPECT_EQ(out[1], Tensor::f32({2}, {14, 0}));
+    EXPECT_EQ(out[2].at<float>(0), 14);
+    EXPECT_EQ(out[3].elements(), 0);
+  }
+}
+
+TEST(Session, ShapeArithmeticStaysOnTheHost) {
+  Fixture f(R"(ir 1
+graph main(x: f32[A, B]) -> (y: f32[?, ?])
+s = shape(x)
+zero = const i64[1] [0]
+one = const i64[1] [1]
+two = const i64[1] [2]
+rows = slice(s, zero, one)
+columns = slice(s, one, two)
+doubled = mul(columns, two)
+half = div(rows, two)
+wanted = concat(half, doubled) axis=0
+y = reshape(x, wanted)
+)");
+  const auto out = f.run({Tensor::f32({4, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})});
+  EXPECT_EQ(to_string(out[0].shape()), "[2, 6]");
+  EXPECT_EQ(f.session->explain("main").find("mul"), f.session->explain("main").find("mul"));
+}
+
+TEST(Session, GraphsShareStates) {
+  Fixture f(R"(ir 1
+state past: kv(heads=1, k_dim=4, v_dim=4)
+state cross: kv(heads=1, k_dim=4, v_dim=4)
+graph encode(x: f32[B, T, 1, 4]) -> ()
+kv_cache(x, x, cross)
+graph decode(x: f32[B, T, 1, 4]) -> (y: f32[B, T, 1, 4])
+a = sdpa(x, x, x, past) causal
+y = sdpa(a, cross)
+)");
+  std::vector<float> v(12);
+  for (size_t i = 0; i < v.size(); i++) v[i] = static_cast<float>(i % 5) - 2;
+  f.run({Tensor::f32({1, 3, 1, 4}, v)}, "encode");
+  const auto whole = f.run({Tensor::f32({1, 3, 1, 4}, v)}, "decode");
+  EXPECT_EQ(f.session->length(0), 3);
+  EXPECT_EQ(f.session->truncate(0, 1), 1);
+  EXPECT_EQ(f.session->length(0, "encode"), 3);
+  const auto rest = f.run({Tensor::f32({1, 2, 1, 4}, {v.begin() + 4, v.end()})}, "decode");
+  for (size_t i = 0; i < 8; i++) EXPECT_EQ(rest[0].at<float>(i), whole[0].at<float>(4 + i));
+}
+
+TEST(Session, RefusesWhatDoesNotFit) {
+  Fixture f(kControl);
+  try {
+    f.run({Tensor::f32({1, 1}, {0}), boolean(true), Tensor::i64({}, {3})});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::ShapeMismatch);
+    EXPECT_EQ(e.message(), "graph 'main': input 'x' is f32[N], f32[1, 1] was given");
+  }
+  EXPECT_THROW(f.run({}, "nothing"), Error);
+}
+
+}  // namespace
+}  // namespace cyb
