@@ -11,6 +11,7 @@ HWY_BEFORE_NAMESPACE();
 #endif
 namespace cyb::CYB_SIMD {
 
+inline constexpr bool kPlain = kParts == 16;
 inline constexpr float kHidden = -__builtin_inff();
 
 // How many blocks of sixteen positions (or dimensions) go beside `rows` accumulators: registers are 16 of 8
@@ -47,32 +48,57 @@ static void store_page(const StorePage& a) {
   }
 }
 
-// scores[r][64] = Σ_d q[d][r]·k[d][·] for one tile.
-template <int kRows, class T>
-CYB_INLINE void tile_scores(const float* q, int32_t k_dim, const T* k, float* scores) {
-  constexpr int kBlocks = blocks_beside(kRows);
-  for (int b = 0; b < 4; b += kBlocks) {
-    Vec acc[kRows][kBlocks];
-    CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] =
-        set1(0.0f);
-    const T* column = k + b * 16;
-    const float* query = q;
-    for (int32_t d = 0; d < k_dim; ++d, column += 64, query += kRows) {
-      Vec x[kBlocks];
-      CYB_UNROLL for (int j = 0; j < kBlocks; ++j) x[j] = load16(column + 16 * j);
-      CYB_UNROLL for (int r = 0; r < kRows; ++r) {
-        const Vec w = set1(query[r]);
-        CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] = fma(w, x[j], acc[r][j]);
-      }
-    }
-    CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j)
-        store(scores + r * 64 + (b + j) * 16, acc[r][j]);
+// In plain C++ there are no registers to fill: rows go one by one, compiled once.
+template <class T>
+static __attribute__((noinline)) void plain_scores(const float* q, int32_t step, int32_t k_dim, const T* k,
+                                                   float* scores) {
+  for (int b = 0; b < 64; b += 16) {
+    Vec acc = set1(0.0f);
+    for (int32_t d = 0; d < k_dim; ++d) acc = fma(set1(q[d * step]), load16(k + d * 64 + b), acc);
+    store(scores + b, acc);
+  }
+}
+template <class T>
+static __attribute__((noinline)) void plain_values(const float* p, const T* v, int32_t v_stride,
+                                                   int32_t begin, int32_t end, float alpha, float* out) {
+  for (int32_t d = 0; d < v_stride; d += 16) {
+    Vec acc = load(out + d) * set1(alpha);
+    for (int32_t i = begin; i < end; ++i) acc = fma(set1(p[i]), load16(v + int64_t{i} * v_stride + d), acc);
+    store(out + d, acc);
   }
 }
 
 template <int kRows, int kBlocks, class T>
-CYB_INLINE void tile_values_at(const float* p, const T* v, int32_t v_stride, int32_t begin, int32_t end,
-                               const float* alpha, float* out) {
+CYB_INLINE void scores_at(const float* query, int32_t k_dim, const T* column, float* scores) {
+  Vec acc[kRows][kBlocks];
+  CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] =
+      set1(0.0f);
+  for (int32_t d = 0; d < k_dim; ++d, column += 64, query += kRows) {
+    Vec x[kBlocks];
+    CYB_UNROLL for (int j = 0; j < kBlocks; ++j) x[j] = load16(column + 16 * j);
+    CYB_UNROLL for (int r = 0; r < kRows; ++r) {
+      const Vec w = set1(query[r]);
+      CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] = fma(w, x[j], acc[r][j]);
+    }
+  }
+  CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j)
+      store(scores + r * 64 + j * 16, acc[r][j]);
+}
+
+// scores[r][64] = Σ_d q[d][r]·k[d][·] for one tile.
+template <int kRows, class T>
+CYB_INLINE void tile_scores(const float* q, int32_t k_dim, const T* k, float* scores) {
+  if constexpr (kPlain) {
+    for (int r = 0; r < kRows; ++r) plain_scores(q + r, kRows, k_dim, k, scores + r * 64);
+  } else {
+    constexpr int kBlocks = blocks_beside(kRows);
+    for (int b = 0; b < 64; b += 16 * kBlocks) scores_at<kRows, kBlocks>(q, k_dim, k + b, scores + b);
+  }
+}
+
+template <int kRows, int kBlocks, class T>
+CYB_INLINE void values_at(const float* p, const T* v, int32_t v_stride, int32_t begin, int32_t end,
+                          const float* alpha, float* out) {
   Vec acc[kRows][kBlocks];
   CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] =
       load(out + int64_t{r} * v_stride + 16 * j) * set1(alpha[r]);
@@ -93,16 +119,22 @@ CYB_INLINE void tile_values_at(const float* p, const T* v, int32_t v_stride, int
 template <int kRows, class T>
 CYB_INLINE void tile_values(const float* p, const T* v, int32_t v_stride, int32_t begin, int32_t end,
                             const float* alpha, float* out) {
-  constexpr int kBlocks = blocks_beside(kRows);
-  int32_t d = 0;
-  for (; d + 16 * kBlocks <= v_stride; d += 16 * kBlocks)
-    tile_values_at<kRows, kBlocks>(p, v + d, v_stride, begin, end, alpha, out + d);
-  if constexpr (kBlocks > 1)
-    for (; d < v_stride; d += 16) tile_values_at<kRows, 1>(p, v + d, v_stride, begin, end, alpha, out + d);
+  if constexpr (kPlain) {
+    for (int r = 0; r < kRows; ++r)
+      plain_values(p + r * 64, v, v_stride, begin, end, alpha[r], out + int64_t{r} * v_stride);
+  } else {
+    constexpr int kBlocks = blocks_beside(kRows);
+    int32_t d = 0;
+    for (; d + 16 * kBlocks <= v_stride; d += 16 * kBlocks)
+      values_at<kRows, kBlocks>(p, v + d, v_stride, begin, end, alpha, out + d);
+    if constexpr (kBlocks > 1)
+      for (; d < v_stride; d += 16) values_at<kRows, 1>(p, v + d, v_stride, begin, end, alpha, out + d);
+  }
 }
 
 // What row r's raw scores of a page become before softmax: scale, soft-cap, biases, masks.
-CYB_INLINE void row_logits(const AttendBlock& a, int32_t r, int32_t start, const float* scores, Vec s[4]) {
+static __attribute__((noinline)) void row_logits(const AttendBlock& a, int32_t r, int32_t start,
+                                                 const float* scores, Vec s[4]) {
   const Vec scale = set1(a.scale);
   CYB_UNROLL for (int j = 0; j < 4; ++j) s[j] = load(scores + 16 * j) * scale;
   if (a.soft_cap != 0.0f) {
@@ -140,7 +172,7 @@ CYB_INLINE void row_logits(const AttendBlock& a, int32_t r, int32_t start, const
   }
 }
 
-CYB_INLINE float exp1(float x) {
+static __attribute__((noinline)) float exp1(float x) {
   alignas(64) float lanes[16];
   store(lanes, exp(set1(x)));
   return lanes[0];
@@ -148,7 +180,8 @@ CYB_INLINE float exp1(float x) {
 
 // Turns a row's raw scores into e^(s - max) in place, and its running values with them; returns the factor
 // that what was summed so far takes.
-CYB_INLINE float row_softmax(const AttendBlock& a, int32_t r, int32_t start, float* scores) {
+static __attribute__((noinline)) float row_softmax(const AttendBlock& a, int32_t r, int32_t start,
+                                                   float* scores) {
   Vec s[4];
   row_logits(a, r, start, scores, s);
   const float page_max = reduce_max(vmax(vmax(s[0], s[1]), vmax(s[2], s[3])));

@@ -13,11 +13,20 @@
 #error "define CYB_SIMD before including vec-inl.h"
 #endif
 
+// The plain form defines results and is not meant to be fast: inlining and unrolling it would cost a minute of
+// compilation a file.
+#ifdef CYB_SIMD_TARGET
 #define CYB_INLINE static inline __attribute__((always_inline, unused))
+#define CYB_LAMBDA inline __attribute__((always_inline))  // for call operators of step objects
 #if defined(__clang__)
 #define CYB_UNROLL _Pragma("unroll")
 #else
 #define CYB_UNROLL _Pragma("GCC unroll 16")
+#endif
+#else
+#define CYB_INLINE static __attribute__((unused, noinline))
+#define CYB_LAMBDA inline
+#define CYB_UNROLL
 #endif
 
 #ifdef CYB_SIMD_TARGET

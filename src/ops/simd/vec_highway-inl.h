@@ -94,6 +94,11 @@ CYB_INLINE Vec if_less(Vec a, Vec b, Vec yes, Vec no) {
   CYB_PARTS r.v[i] = hn::IfThenElse(hn::Lt(a.v[i], b.v[i]), yes.v[i], no.v[i]);
   return r;
 }
+CYB_INLINE Vec if_equal(Vec a, Vec b, Vec yes, Vec no) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::IfThenElse(hn::Eq(a.v[i], b.v[i]), yes.v[i], no.v[i]);
+  return r;
+}
 // x where from <= lane < to, else -inf.
 CYB_INLINE Vec keep_range(Vec x, int from, int to) {
   Vec r;

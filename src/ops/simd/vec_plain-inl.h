@@ -51,6 +51,7 @@ CYB_LANEWISE(abs(Vec x), __builtin_fabsf(x.v[i]))
 CYB_LANEWISE(neg(Vec x), -x.v[i])
 CYB_LANEWISE(copy_sign(Vec magnitude, Vec sign), __builtin_copysignf(magnitude.v[i], sign.v[i]))
 CYB_LANEWISE(if_less(Vec a, Vec b, Vec yes, Vec no), a.v[i] < b.v[i] ? yes.v[i] : no.v[i])
+CYB_LANEWISE(if_equal(Vec a, Vec b, Vec yes, Vec no), a.v[i] == b.v[i] ? yes.v[i] : no.v[i])
 CYB_LANEWISE(keep_range(Vec x, int from, int to), i >= from && i < to ? x.v[i] : -__builtin_inff())
 CYB_LANEWISE(distance(int first), __builtin_fabsf(static_cast<float>(first + i)))
 #undef CYB_LANEWISE
