@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the real model files that tests read into a folder: smollm2.gguf, gemma3.gguf, qwen.gguf.
+
+    tools/fetch_test_models.py --program build/release/cyb-llm --out DIR smollm2 gemma3 [qwen]
+
+The program fetches them itself, from those sources of its catalog that state a SHA-256, because the goldens belong to
+one exact file. A file that is there and right stays.
+"""
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CATALOG = ROOT / "src/hub/catalog.toml"
+NAMES = {"smollm2": "smollm2", "gemma3": "gemma3-270m", "qwen": "qwen2.5-coder-0.5b"}
+
+
+def exact_entry(name):
+    """The catalog's entry with only those sources whose bytes are known."""
+    with open(CATALOG, "rb") as file:
+        entries = {entry["name"]: entry for entry in tomllib.load(file)["models"]}
+    entry = entries[name]
+    entry["sources"] = [source for source in entry["sources"] if "sha256" in source]
+    digests = {source["sha256"] for source in entry["sources"]}
+    if len(digests) != 1:
+        sys.exit(f"{CATALOG}: '{name}' has sources of {len(digests)} different files")
+    return entry, digests.pop()
+
+
+def as_toml(entry):
+    """The entry as text; JSON's strings and lists of strings are TOML's too."""
+    lines = ["[[models]]"]
+    lines += [f"{key} = {json.dumps(entry[key])}" for key in ("name", "description", "license")]
+    for source in entry["sources"]:
+        lines += ["[[models.sources]]"] + [f"{key} = {json.dumps(value)}" for key, value in source.items()]
+    return "\n".join(lines) + "\n"
+
+
+def digest_of(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fetch(program, name, target):
+    entry, digest = exact_entry(NAMES[name])
+    if target.exists() and digest_of(target) == digest:
+        return
+    print(f"Fetching {NAMES[name]} for the tests", flush=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix="fetch-") as home:
+        pathlib.Path(home, "catalog.toml").write_text(as_toml(entry))
+        done = subprocess.run([program, "fetch", NAMES[name], "--no-import"], stdout=subprocess.PIPE, text=True,
+                              env={**os.environ, "CYB_HOME": home})
+        if done.returncode != 0:
+            sys.exit(f"{NAMES[name]} could not be fetched. Without it: tools/test.sh --fast, or --models DIR")
+        fetched = pathlib.Path(done.stdout.strip().splitlines()[-1])
+        if digest_of(fetched) != digest:
+            sys.exit(f"{fetched} has another SHA-256 than {CATALOG} states")
+        shutil.move(fetched, target)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Fetches the real models of the tests.")
+    parser.add_argument("--program", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--out", required=True, type=pathlib.Path)
+    parser.add_argument("names", nargs="+", choices=list(NAMES))
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name in arguments.names:
+        fetch(arguments.program, name, arguments.out / f"{name}.gguf")
+
+
+if __name__ == "__main__":
+    main()

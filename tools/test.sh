@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# From a fresh clone to the result of all tests: sets up, builds, fetches the test models, runs ctest.
+#   tools/test.sh               everything but the tests of the large model
+#   tools/test.sh --fast        without real models: unit tests, tiny goldens, the program against local servers
+#   tools/test.sh --qwen        also the tests of Qwen2.5-Coder-0.5B (490 MB to fetch, 3 GB of memory)
+#   tools/test.sh --asan        under the address and undefined-behaviour sanitizers; no real models
+#   tools/test.sh --werror      warnings are errors, as in CI
+#   tools/test.sh --models DIR  real models are smollm2.gguf, gemma3.gguf, qwen.gguf of DIR; what is not there is
+#                               not fetched, and its tests are skipped
+# What follows -- goes to ctest:  tools/test.sh --fast -- -R ir
+# Models are kept in $CYB_TEST_CACHE (default ~/.cache/cyb-llm-test).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+preset=release
+werror=OFF
+real=yes
+wanted=(smollm2 gemma3)
+models=
+select=()
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --fast) real=no ;;
+    --asan)
+      preset=asan
+      real=no
+      ;;
+    --qwen) wanted+=(qwen) ;;
+    --werror) werror=ON ;;
+    --models)
+      models=${2:?--models needs a folder}
+      shift
+      ;;
+    --)
+      shift
+      break
+      ;;
+    -h | --help)
+      sed -n '3,13s/^# \{0,1\}//p' "$0"
+      exit 0
+      ;;
+    *)
+      echo "tools/test.sh: unknown option '$1'; see tools/test.sh --help" >&2
+      exit 2
+      ;;
+  esac
+  shift
+done
+
+tools/setup.sh
+cmake --preset $preset -DCYB_WERROR=$werror
+cmake --build --preset $preset
+
+if [ $real = no ]; then
+  select=(-LE '^real$')
+  unset CYB_TEST_MODELS
+elif [ -n "$models" ]; then
+  CYB_TEST_MODELS=$(cd "$models" && pwd)
+  export CYB_TEST_MODELS
+else
+  cache=${CYB_TEST_CACHE:-$HOME/.cache/cyb-llm-test}
+  python3 tools/fetch_test_models.py --program build/$preset/cyb-llm --out "$cache/models" "${wanted[@]}"
+  export CYB_TEST_MODELS=$cache/models
+fi
+exec ctest --test-dir build/$preset --output-on-failure --no-tests=error -j "$(nproc)" "${select[@]}" "$@"
