@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Hostile files end in an error, quickly, in little memory, and leave nothing behind.
+
+    hostile_files.py --program build/asan/cyb-llm [--only PART] [--keep DIR] [--list]
+
+Each of some 500 spoilt files (GGUF, safetensors folders with their config.json and tokenizer.json, `.model`) is given
+to `import` or `show --verify`. Asserted: exit status 1; two lines on the error stream, `error:` and `advice:`, from an
+error that the program foresaw; under 5 s; peak memory under 200 MB; no report of a sanitizer; no file left. The unspoilt
+files must be accepted. Standard library only.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from hostile import folders, gguf_files, model_files
+
+SECONDS, MEGABYTES = 5, 200
+
+
+def all_cases():
+    for maker in (gguf_files, folders, model_files):
+        yield from maker.cases()
+
+
+def run(program, case, place):
+    """A list of what is wrong with the program's answer."""
+    source = place / "in"
+    for name, content in case.files.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_bytes(content)
+    source.mkdir(exist_ok=True)
+    out = place / "out"
+    out.mkdir()
+    words = [w.format(path=source / case.target if case.target else source, out=out / "x.model") for w in case.command]
+    environment = {**os.environ, "CYB_HOME": str(place / "home"), "NO_COLOR": "1"}
+    errors, start = place / "stderr", time.monotonic()
+    with open(errors, "wb") as stream:
+        process = subprocess.Popen([program, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stream,
+                                   env=environment)
+        while True:     # wait4 gives this child's own peak of memory
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if pid:
+                break
+            if time.monotonic() - start > 4 * SECONDS:
+                process.kill()
+                _, status, usage = os.wait4(process.pid, 0)
+                break
+            time.sleep(0.001)
+    process.returncode = code = os.waitstatus_to_exitcode(status)
+    seconds, megabytes = time.monotonic() - start, usage.ru_maxrss / 1e3
+    text = errors.read_text(errors="replace")
+    lines = [line for line in text.splitlines() if line.strip()]
+    wrong = []
+    if re.search(r"Sanitizer|runtime error:", text):
+        wrong.append("a sanitizer reports")
+    if seconds > SECONDS:
+        wrong.append(f"{seconds:.1f} s")
+    if megabytes > MEGABYTES:
+        wrong.append(f"{megabytes:.0f} MB")
+    if case.valid:
+        if code != 0:
+            wrong.append(f"the valid file is refused with {code}")
+    else:
+        if code != 1:
+            wrong.append(f"exit status {code}")
+        if len(lines) != 2 or not lines[0].startswith("error:") or not lines[1].startswith("advice:"):
+            wrong.append(f"{len(lines)} lines where an error and an advice belong")
+        if "fault of the program" in text:
+            wrong.append("an exception that nobody foresaw")
+        if any(out.iterdir()):
+            wrong.append("left " + ", ".join(sorted(f.name for f in out.iterdir())))
+    return [w + (": " + text.strip()[:600] if text.strip() else "") if i == 0 else w for i, w in enumerate(wrong)], seconds, megabytes, lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default=os.environ.get("CYB_LLM"), help="default: $CYB_LLM")
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--keep", type=pathlib.Path, help="write the files of failed cases here")
+    parser.add_argument("--list", action="store_true", help="print the names and end")
+    parser.add_argument("--verbose", action="store_true", help="print what the program says to each")
+    arguments = parser.parse_args()
+    cases = [c for c in all_cases() if arguments.only in c.name]
+    names = [c.name for c in cases]
+    assert len(set(names)) == len(names), "two cases have one name"
+    if arguments.list:
+        print("\n".join(names))
+        return 0
+    if not arguments.program:
+        parser.error("--program or $CYB_LLM is needed")
+    failed, slowest, largest = 0, 0.0, 0.0
+    for case in cases:
+        with tempfile.TemporaryDirectory(prefix="cyb-hostile-") as folder:
+            place = pathlib.Path(folder)
+            wrong, seconds, megabytes, lines = run(os.path.abspath(arguments.program), case, place)
+            slowest, largest = max(slowest, seconds), max(largest, megabytes)
+            if arguments.verbose:
+                print(f"{case.name}: {' | '.join(lines)[:300]}")
+            if wrong:
+                failed += 1
+                print(f"FAILED {case.name}: {'; '.join(wrong)}", flush=True)
+                if arguments.keep:
+                    shutil.copytree(place / "in", arguments.keep / re.sub(r"[^\w.-]", "_", case.name), dirs_exist_ok=True)
+    print(f"{len(cases) - failed} of {len(cases)} hostile files answered well; slowest {slowest:.2f} s, largest {largest:.0f} MB")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
