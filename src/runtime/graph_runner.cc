@@ -227,7 +227,8 @@ class GraphRunner::Run {
       out = *s.host;
       return;
     }
-    if (out.type() != s.dtype || !(out.shape() == s.shape)) out = Tensor(s.dtype, s.shape);
+    // A default tensor looks like a scalar, but has no memory.
+    if (out.type() != s.dtype || !(out.shape() == s.shape) || out.bytes() == 0) out = Tensor(s.dtype, s.shape);
     for (size_t b = 0; b < s.on.size(); b++)
       if (s.on[b]) {
         const Location& at = current_->locations[static_cast<size_t>(id)][b];
