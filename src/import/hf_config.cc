@@ -15,7 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr uint64_t kMaxJson = 64 << 20;
+constexpr uint64_t kMaxJson = 16 << 20;
+constexpr int kMaxDepth = 64;
 
 bool is_file(const fs::path& p) {
   std::error_code ignored;
@@ -24,8 +25,13 @@ bool is_file(const fs::path& p) {
 
 ordered_json read_json(const fs::path& path) {
   const std::string text = read_file(path.string(), kMaxJson);
+  // A file of brackets only would otherwise grow a tree a hundred times its size.
+  const auto limit_depth = [&](int depth, ordered_json::parse_event_t, ordered_json&) {
+    if (depth > kMaxDepth) throw error(ErrorKind::InvalidFile, "{}: nested too deep", path.string());
+    return true;
+  };
   try {
-    ordered_json value = ordered_json::parse(text);
+    ordered_json value = ordered_json::parse(text, limit_depth);
     if (value.is_object()) return value;
   } catch (const ordered_json::exception& e) {
     throw error(ErrorKind::InvalidFile, "{}: no valid JSON ({})", path.string(), e.what())

@@ -2,11 +2,11 @@
 #include "import/import.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <mutex>
 
 #include "base/error.h"
+#include "base/system_memory.h"
 #include "base/thread_pool.h"
 #include "families/family.h"
 #include "format/model_writer.h"
@@ -18,8 +18,6 @@
 
 namespace cyb {
 namespace {
-
-namespace fs = std::filesystem;
 
 // Adds up what was read and passes it on, one call at a time.
 class ProgressMeter {
@@ -51,10 +49,12 @@ struct PlannedTensor {
   size_t scale_index = 0;  // of NAME.scale, with ternary scales
 };
 
-TensorSpec scale_spec(const ConvertedTensor& t) {
+TensorSpec scale_spec(const ConvertedTensor& t, bool canonical) {
   TensorSpec spec;
   spec.name = t.spec.name + ".scale";
   if (t.scales.size() > 1) spec.shape = {static_cast<int64_t>(t.scales.size())};
+  if (!canonical)
+    spec.frac_bits = choose_frac_bits(Encoding::u32, static_cast<double>(max_magnitude(t.scales, spec.name)));
   return spec;
 }
 
@@ -104,10 +104,10 @@ void write_tensors(ModelWriter& writer, TensorConverter& converter, std::vector<
         [&](uint64_t offset, std::span<const uint8_t> bytes) { writer.write(t.index, offset, bytes); },
         [&](int64_t rows) { meter.add(row_bytes * static_cast<uint64_t>(rows)); });
     if (t.converted.scales.empty()) continue;
-    TensorSpec spec = writer.tensors()[t.scale_index];
-    const std::vector<uint8_t> bytes = encode_tensor(&spec, t.converted.scales);
+    const TensorEncoder encoder(writer.tensors()[t.scale_index]);
+    std::vector<uint8_t> bytes(encoder.size());
+    encoder.encode(0, encoder.rows(), t.converted.scales.data(), bytes.data());
     writer.write(t.scale_index, 0, bytes);
-    writer.frac_bits(t.scale_index, spec.frac_bits);
   }
 }
 
@@ -153,10 +153,14 @@ ImportReport import_model(const std::string& source_path, const ImportOptions& o
   for (const MatchedTensor& m : matched) {
     PlannedTensor t{m.source, converter.prepare(*m.source, choose_encoding(m.use, *m.source, rules))};
     t.index = writer.add_tensor(t.converted.spec);
-    if (!t.converted.scales.empty()) t.scale_index = writer.add_tensor(scale_spec(t.converted));
+    if (!t.converted.scales.empty())
+      t.scale_index = writer.add_tensor(scale_spec(t.converted, rules.canonical));
     tensors.push_back(std::move(t));
     meter.add(m.source->source_bytes());
   }
+
+  if (std::string w = memory_warning(writer.weights_size(), usable_memory(), rules.policy); !w.empty())
+    report.warnings.push_back(std::move(w));
 
   writer.section("config", source->config.print());
   writer.section("program", ir::print(program, {.weight_types = false, .fold_loops = true}));

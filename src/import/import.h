@@ -58,6 +58,10 @@ struct ImportReport {
 ImportReport import_model(const std::string& source, const ImportOptions& options,
                           const ProgressCallback& progress = {});
 
+// What to say when weights of `bytes` leave too little of `memory` (0: not known) for everything else; else
+// empty.
+std::string memory_warning(uint64_t bytes, uint64_t memory, EncodingPolicy policy);
+
 // "SmolLM2-135M-Instruct.Q4_1.gguf" → "smollm2-135m-instruct".
 std::string model_name_of(const std::string& path, const std::string& name_in_source);
 

@@ -47,6 +47,14 @@ std::string ImportReport::table() const {
   return out;
 }
 
+std::string memory_warning(uint64_t bytes, uint64_t memory, EncodingPolicy policy) {
+  if (memory == 0 || bytes <= memory / 10 * 9) return {};
+  std::string out = fmt::format("the weights take {:.1f} GB and this machine has {:.1f} GB of memory",
+                                static_cast<double>(bytes) / 1e9, static_cast<double>(memory) / 1e9);
+  if (policy != EncodingPolicy::q4) out += "; --encoding q4 makes them smaller";
+  return out;
+}
+
 std::string model_name_of(const std::string& path, const std::string& name_in_source) {
   namespace fs = std::filesystem;
   std::string name = fs::path(path).filename().string();

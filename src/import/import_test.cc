@@ -308,6 +308,20 @@ TEST(Import, TheProgramOfTheFileIsParsedWithTheTypesOfItsTensors) {
   EXPECT_EQ(ir::weight_uses(p).size(), file.tensors().size());
 }
 
+TEST(Import, WeightsThatDoNotFitInMemoryAreNamedWithTheWayOut) {
+  EXPECT_EQ(memory_warning(8'000'000'000, 16'000'000'000, EncodingPolicy::automatic), "");
+  EXPECT_EQ(memory_warning(8'000'000'000, 0, EncodingPolicy::automatic), "");
+  EXPECT_HAS(memory_warning(15'000'000'000, 16'000'000'000, EncodingPolicy::automatic), "--encoding q4");
+  EXPECT_EQ(memory_warning(15'000'000'000, 16'000'000'000, EncodingPolicy::q4).find("--encoding"),
+            std::string::npos);
+}
+
+TEST(Import, DeepJsonIsRefused) {
+  TinyFolder folder;
+  folder.files["config.json"] = "{\"a\":" + std::string(1000, '[');
+  EXPECT_HAS(Import().fail(folder), "nested too deep");
+}
+
 TEST(Import, NamesComeFromTheFile) {
   EXPECT_EQ(model_name_of("a/SmolLM2-135M-Instruct.Q4_1.gguf", ""), "smollm2-135m-instruct");
   EXPECT_EQ(model_name_of("gemma-3-270m-q4_k_m.gguf", ""), "gemma-3-270m");

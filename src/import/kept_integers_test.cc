@@ -123,11 +123,13 @@ struct Imported {
   std::string path;
   std::unique_ptr<SourceModel> source;
   ImportReport report;
-  explicit Imported(const Types& types, EncodingPolicy policy = EncodingPolicy::automatic) {
+  explicit Imported(const Types& types, EncodingPolicy policy = EncodingPolicy::automatic,
+                    bool canonical = false) {
     path = dir.write("kept.gguf", model(types));
     source = open_source_model(path);
     ImportOptions options;
     options.encoding = policy;
+    options.canonical = canonical;
     options.out = dir.path("out.model");
     report = import_model(path, options);
   }
@@ -174,6 +176,15 @@ TEST(KeptIntegers, OneTernaryScaleForTheTensorOrEachRowStaysTernaryAndExact) {
   expect_exact_ternary(Imported(types), "model.layers.0.mlp.up_proj.weight", {});
   types.gate = GgufType::TQ1_0;  // one block a row, of any scale
   expect_exact_ternary(Imported(types), "model.layers.0.mlp.gate_proj.weight", {kWide});
+}
+
+TEST(KeptIntegers, TheCanonicalFormKeepsThemWithItsFixedSteps) {
+  const Imported i(Types(), EncodingPolicy::automatic, true);
+  const ModelFile file(i.dir.path("out.model"));
+  EXPECT_EQ(file.version(), 2);
+  for (const char* name : {"self_attn.q_proj", "self_attn.k_proj", "mlp.down_proj"})
+    expect_only_scales_rounded(file, *i.source, std::string("model.layers.0.") + name + ".weight");
+  EXPECT_EQ(file.tensor("model.layers.0.mlp.up_proj.weight").encoding, Encoding::ternary);
 }
 
 TEST(KeptIntegers, PoliciesKeepThemWhereTheyFit) {

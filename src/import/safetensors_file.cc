@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr uint64_t kMaxHeader = 100'000'000;  // the format's own limit
+constexpr uint64_t kMaxIndex = 32 << 20;
 constexpr size_t kMaxTensors = 1 << 18;
 constexpr size_t kMaxName = 4096;
 
@@ -267,8 +268,12 @@ void SafetensorsModel::add_file(const std::string& path) {
 }
 
 void SafetensorsModel::add_index(const std::string& path) {
-  const std::string text = read_file(path, kMaxHeader);
-  const json index = json::parse(text, nullptr, false);
+  const std::string text = read_file(path, kMaxIndex);
+  const auto limit_depth = [&](int depth, json::parse_event_t, json&) {
+    if (depth > 8) throw error(ErrorKind::InvalidFile, "{}: nested too deep", path);
+    return true;
+  };
+  const json index = json::parse(text, limit_depth, false);
   if (index.is_discarded() || !index.is_object() || !index.contains("weight_map") ||
       !index["weight_map"].is_object())
     throw error(ErrorKind::InvalidFile, "{}: no valid index (JSON with an object 'weight_map')", path);
