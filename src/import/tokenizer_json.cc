@@ -231,7 +231,8 @@ void apply_config(const json& config, TokenizerSpec* spec) {
   role("mask_token", &TokenizerSpec::mask);
   // What the model itself gives for unknown text is in tokenizer.json; here it only is a control token.
   std::string unk = role_text(member(config, "unk_token"));
-  if (uint32_t id = index.find(spec->tokens, unk); !unk.empty() && id != StringIndex::kNone) add_special(spec, id);
+  if (uint32_t id = index.find(spec->tokens, unk); !unk.empty() && id != StringIndex::kNone)
+    add_special(spec, id);
 
   // As in transformers: when the config speaks of one of the two, both decide.
   if (member(config, "add_bos_token").is_boolean() || member(config, "add_eos_token").is_boolean()) {

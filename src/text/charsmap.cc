@@ -20,7 +20,7 @@ uint32_t little_endian(std::string_view bytes, size_t at) {
 
 }  // namespace
 
-Charsmap::Charsmap(std::string_view table) {
+Charsmap::Charsmap(std::string_view table, bool longest) : longest_(longest) {
   if (table.size() < 4) damaged("shorter than its size field");
   uint32_t bytes = little_endian(table, 0);
   if (bytes % 4 != 0 || bytes > table.size() - 4) damaged("its trie is longer than the table");
@@ -31,16 +31,17 @@ Charsmap::Charsmap(std::string_view table) {
 }
 
 // The unit's layout is that of the Darts-clone double array.
-bool Charsmap::find(std::string_view text, std::string_view* replacement) const {
+size_t Charsmap::find(std::string_view text, std::string_view* replacement) const {
   auto label = [](uint32_t u) { return u & (1u << 31 | 0xFF); };
   auto offset = [](uint32_t u) { return (u >> 10) << ((u & (1u << 9)) >> 6); };
-  if (units_.empty()) return false;
+  if (units_.empty()) return 0;
+  size_t found = 0;
   uint32_t node = offset(units_[0]);
-  for (char c : text) {
-    uint32_t byte = static_cast<unsigned char>(c);
-    if (byte == 0) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    uint32_t byte = static_cast<unsigned char>(text[i]);
+    if (byte == 0) break;
     node ^= byte;
-    if (node >= units_.size() || label(units_[node]) != byte) return false;
+    if (node >= units_.size() || label(units_[node]) != byte) break;
     uint32_t unit = units_[node];
     node ^= offset(unit);
     if ((unit >> 8 & 1) == 0) continue;
@@ -50,9 +51,10 @@ bool Charsmap::find(std::string_view text, std::string_view* replacement) const 
     size_t end = replacements_.find('\0', index);
     *replacement =
         std::string_view(replacements_).substr(index, end == std::string::npos ? end : end - index);
-    return true;
+    found = i + 1;
+    if (!longest_) break;
   }
-  return false;
+  return found;
 }
 
 void Charsmap::apply(NormalizedText* text) const {
@@ -65,13 +67,20 @@ void Charsmap::apply(NormalizedText* text) const {
   };
   std::string_view replacement;
   while (!in.empty()) {
-    size_t n = grapheme_length(in);
-    if (n < 6 && find(in.substr(0, n), &replacement)) {
+    size_t n = longest_ ? utf8_length(in[0]) : grapheme_length(in);
+    if (longest_) {
+      if (size_t key = find(in, &replacement); key > 0) {
+        put(replacement);
+        n = key;
+      } else {
+        put(in.substr(0, n));
+      }
+    } else if (n < 6 && find(in.substr(0, n), &replacement) > 0) {
       put(replacement);
     } else {
       for (size_t i = 0; i < n;) {
         std::string_view c = in.substr(i, utf8_length(in[i]));
-        put(find(c, &replacement) ? replacement : c);
+        put(find(c, &replacement) > 0 ? replacement : c);
         i += c.size();
       }
     }

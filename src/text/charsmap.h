@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SentencePiece's precompiled character map ("Precompiled" normalizer): a double array from byte sequences to
-// replacements, applied as the reference does: whole graphemes first, then single code points.
+// replacements, applied as tokenizer.json's reference does (whole graphemes, then
+// single code points, the shortest key decides) or as SentencePiece does (the longest key at each place).
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,14 @@ namespace cyb {
 class Charsmap {
  public:
   // Throws Tokenizer if the table is damaged.
-  explicit Charsmap(std::string_view table);
+  explicit Charsmap(std::string_view table, bool longest = false);
   void apply(NormalizedText* text) const;
 
  private:
-  // The replacement of `text`, or false. As in the reference the shortest key that is a prefix decides.
-  bool find(std::string_view text, std::string_view* replacement) const;
+  // The length of the key at the start of `text` and its replacement, or 0.
+  size_t find(std::string_view text, std::string_view* replacement) const;
 
+  bool longest_;
   std::vector<uint32_t> units_;
   std::string replacements_;  // each ended by a zero byte
 };

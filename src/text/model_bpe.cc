@@ -188,6 +188,9 @@ class Bpe : public TokenModel {
     if (merges.size() % 2 != 0) throw error(ErrorKind::Tokenizer, "a merge has no second half");
     table_.reserve(count);
     cuts_before_mark_ = vocabulary_.find_plain(kMark) != kNone && prefix_.empty() && suffix_.empty();
+    std::vector<bool> is_byte(byte_fallback_ ? vocabulary_.tokens.size() : 0);
+    for (uint32_t id : bytes_)
+      if (id != kNone) is_byte[id] = true;
     // Look-ups are done in batches, so that the memory is on its way when it is needed.
     constexpr size_t kBatch = 32;
     uint64_t hashes[2 * kBatch];
@@ -199,6 +202,7 @@ class Bpe : public TokenModel {
         hashes[k] = hash_bytes(merges[2 * base + k]);
         vocabulary_.index.prefetch(hashes[k]);
       }
+      for (size_t k = 0; k < 2 * n; ++k) vocabulary_.index.prefetch_text(vocabulary_.tokens, hashes[k]);
       struct Row {
         uint32_t left, right, merged;
       } rows[kBatch];
@@ -222,7 +226,7 @@ class Bpe : public TokenModel {
         if (vocabulary_.special[row.left] || vocabulary_.special[row.right] ||
             vocabulary_.special[row.merged])
           continue;
-        if (is_byte_token(row.left) || is_byte_token(row.right)) cuts_before_mark_ = false;
+        if (!is_byte.empty() && (is_byte[row.left] || is_byte[row.right])) cuts_before_mark_ = false;
         table_.insert(row.left, row.right, {static_cast<uint32_t>(base + k), row.merged});
       }
     }
@@ -236,10 +240,6 @@ class Bpe : public TokenModel {
     uint32_t id = vocabulary_.find(text);
     if (id != kNone) *guess = id;
     return id;
-  }
-
-  bool is_byte_token(uint32_t id) const {
-    return byte_fallback_ && std::find(bytes_.begin(), bytes_.end(), id) != bytes_.end();
   }
 
   // Remembers the characters that stand before a "▁" inside of a merged token.

@@ -168,7 +168,8 @@ Apply make(const TokenizerStep& step) {
     };
   }
   if (type == "Precompiled") {
-    auto map = std::make_shared<Charsmap>(base64_decode(step.text("precompiled_charsmap", "")));
+    auto map = std::make_shared<Charsmap>(base64_decode(step.text("precompiled_charsmap", "")),
+                                          step.flag("longest_match", false));
     return [map](NormalizedText* text) { map->apply(text); };
   }
   if (type == "ByteLevel") return [](NormalizedText* text) { text->text = byte_level_encode(text->text); };

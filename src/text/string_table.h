@@ -46,7 +46,12 @@ class StringIndex {
     return find(table, text, hash_bytes(text));
   }
   uint32_t find(const StringTable& table, std::string_view text, uint64_t hash) const;
+  // For look-ups in batches: first prefetch() of all, then prefetch_text() of all, then find().
   void prefetch(uint64_t hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
+  void prefetch_text(const StringTable& table, uint64_t hash) const {
+    const Slot& slot = slots_[hash & mask_];
+    if (slot.index != kNone) __builtin_prefetch(table[slot.index].data());
+  }
 
  private:
   struct Slot {

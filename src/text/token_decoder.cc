@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/token_decoder.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "text/normalizer.h"
 #include "text/utf8.h"
@@ -85,6 +87,7 @@ TokenDecoder::TokenDecoder(const std::vector<TokenizerStep>& steps) {
     } else if (type == "ByteFallback") {
       s.kind = Kind::byte_fallback;
       per_byte_ = true;
+      byte_step_ = std::min(byte_step_, steps_.size());
     } else if (type == "ByteLevel") {
       s.kind = Kind::byte_level;
       fused = true;
@@ -112,32 +115,57 @@ TokenDecoder::State TokenDecoder::start(bool continues) const {
 }
 
 std::string TokenDecoder::token_text(State* state, std::string_view token, bool added) const {
+  if (byte_step_ < steps_.size() && !added)
+    if (int byte = byte_of(token); byte >= 0)
+      return byte_text(state, static_cast<char>(byte), byte_step_ + 1);
   std::string text(token);
-  for (const Step& s : steps_) {
+  apply(*state, 0, added, &text);
+  if (joined_by_space_ && !state->first) text.insert(0, " ");
+  text.insert(0, state->bytes);  // a character that was not completed
+  state->bytes.clear();
+  return text;
+}
+
+// Byte tokens become characters first, then go through the steps behind.
+std::string TokenDecoder::byte_text(State* state, char byte, size_t next_step) const {
+  std::string out;
+  state->bytes += byte;
+  while (!state->bytes.empty()) {
+    Utf8Prefix p = utf8_prefix(state->bytes);
+    if (p.incomplete) break;
+    std::string text = state->bytes.substr(0, p.length);
+    state->bytes.erase(0, p.length);
+    if (p.valid) apply(*state, next_step, false, &text);
+    out += text;
+  }
+  return out;
+}
+
+void TokenDecoder::apply(const State& state, size_t first_step, bool added, std::string* out) const {
+  std::string& text = *out;
+  for (size_t i = first_step; i < steps_.size(); ++i) {
+    const Step& s = steps_[i];
     switch (s.kind) {
+      case Kind::byte_fallback:
+        break;
+      case Kind::bpe:
       case Kind::replace:
         replace_all(&text, s.from, s.to);
-        break;
-      case Kind::byte_fallback:
-        if (int byte = byte_of(text); byte >= 0 && !added) return std::string(1, static_cast<char>(byte));
         break;
       case Kind::byte_level:
         if (!added) text = byte_level_decode(text);
         break;
       case Kind::metaspace:
-        replace_all(&text, s.from, s.flag && state->first ? "" : s.to);
+        replace_all(&text, s.from, s.flag && state.first ? "" : s.to);
         break;
       case Kind::wordpiece:
-        if (!state->first) {
+        if (!state.first) {
           if (text.starts_with(s.from))
             text.erase(0, s.from.size());
           else
             text.insert(0, " ");
         }
         if (s.flag) clean_up(&text);
-        break;
-      case Kind::bpe:
-        replace_all(&text, s.from, s.to);
         break;
       case Kind::strip: {
         size_t begin = 0, end = text.size();
@@ -152,8 +180,6 @@ std::string TokenDecoder::token_text(State* state, std::string_view token, bool 
       }
     }
   }
-  if (joined_by_space_ && !state->first) text.insert(0, " ");
-  return text;
 }
 
 std::string TokenDecoder::push(State* state, std::string_view token, bool added) const {
@@ -167,6 +193,11 @@ std::string TokenDecoder::push(State* state, std::string_view token, bool added)
 }
 
 std::string TokenDecoder::finish(State* state) const {
+  if (!state->bytes.empty()) {
+    state->held += state->bytes;
+    state->held_suffix = 0;
+    state->bytes.clear();
+  }
   state->held.resize(state->held.size() - std::min(state->held_suffix, state->held.size()));
   state->held_suffix = 0;
   return release(state, true);

@@ -21,7 +21,8 @@ class TokenDecoder {
   struct State {
     bool first = true;       // no token came yet
     size_t strip_left = 0;   // characters that may still be stripped from the start of the text
-    std::string held;        // bytes that a later token may change or complete
+    std::string bytes;       // of byte tokens, not yet a whole character
+    std::string held;        // text that a later token may change or complete
     size_t held_suffix = 0;  // of `held`, bytes at the end that vanish if nothing follows
   };
   // `continues`: the text goes on from an earlier one, so the rules for the first token do not apply.
@@ -41,11 +42,14 @@ class TokenDecoder {
     size_t left = 0, right = 0;
   };
   std::string token_text(State* state, std::string_view token, bool added) const;
+  std::string byte_text(State* state, char byte, size_t next_step) const;
+  void apply(const State& state, size_t first_step, bool added, std::string* text) const;
   std::string release(State* state, bool end) const;
 
   std::vector<Step> steps_;
-  bool joined_by_space_ = false;  // no decoder: tokens are joined by spaces
-  bool per_byte_ = false;         // each invalid byte is one U+FFFD (byte fallback), not each invalid part
+  size_t byte_step_ = static_cast<size_t>(-1);  // where byte tokens become bytes
+  bool joined_by_space_ = false;                // no decoder: tokens are joined by spaces
+  bool per_byte_ = false;  // each invalid byte is one U+FFFD (byte fallback), not each invalid part
   bool suffixes_ = false;
   std::optional<Step> text_strip_;  // on the whole text
 };

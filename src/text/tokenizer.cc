@@ -2,6 +2,7 @@
 #include "text/tokenizer.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "text/added_tokens.h"
@@ -64,8 +65,9 @@ struct Tokenizer::Impl {
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   TokenDecoder decoder;
-  AddedTokens raw, normalized;  // looked for before and after normalization
-  std::vector<bool> added;      // by id
+  AddedTokens raw, normalized;                                 // looked for before and after normalization
+  std::vector<bool> added;                                     // by id
+  std::unordered_map<uint32_t, std::string> normalized_texts;  // what such tokens decode to
   std::unique_ptr<TokenModel> model;
   std::vector<TemplateItem> single, pair;
 
@@ -89,10 +91,21 @@ struct Tokenizer::Impl {
     vocabulary.index = StringIndex(tokens.size());
     vocabulary.special.resize(tokens.size());
     added.resize(tokens.size());
-    for (uint32_t id = 0; id < tokens.size(); ++id) {
-      if (tokens[id].empty()) continue;
-      if (!utf8_valid(tokens[id])) throw error(ErrorKind::Tokenizer, "token {} is not valid UTF-8", id);
-      vocabulary.index.insert(tokens, id);
+    constexpr uint32_t kBatch = 32;
+    uint64_t hashes[kBatch];
+    auto count = static_cast<uint32_t>(tokens.size());
+    for (uint32_t base = 0; base < count; base += kBatch) {
+      uint32_t n = std::min(kBatch, count - base);
+      for (uint32_t k = 0; k < n; ++k) {
+        hashes[k] = hash_bytes(tokens[base + k]);
+        vocabulary.index.prefetch(hashes[k]);
+      }
+      for (uint32_t k = 0; k < n; ++k) {
+        uint32_t id = base + k;
+        if (tokens[id].empty()) continue;
+        if (!utf8_valid(tokens[id])) throw error(ErrorKind::Tokenizer, "token {} is not valid UTF-8", id);
+        vocabulary.index.insert(tokens, id, hashes[k]);
+      }
     }
     for (const auto* role : {&spec.unk, &spec.bos, &spec.eos, &spec.pad, &spec.sep, &spec.cls, &spec.mask})
       if (*role && **role >= tokens.size())
@@ -118,6 +131,7 @@ struct Tokenizer::Impl {
         NormalizedText text{std::string(content)};
         normalizer.apply(&text);
         normalized.add(token, text.text);
+        normalized_texts[token.id] = text.text;
       }
     }
   }
@@ -274,6 +288,10 @@ std::string StreamDecoder::push(int32_t id) {
   std::string_view token = tokenizer_->token_text(id);
   if (token.empty() || (options_.skip_special && tokenizer_->is_special(id))) return {};
   const auto& impl = *tokenizer_->impl_;
+  if (!impl.normalized_texts.empty())
+    if (auto found = impl.normalized_texts.find(static_cast<uint32_t>(id));
+        found != impl.normalized_texts.end())
+      token = found->second;
   return impl.decoder.push(&state_, token, impl.added[static_cast<size_t>(id)]);
 }
 

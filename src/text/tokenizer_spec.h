@@ -25,7 +25,7 @@ using StepValue = std::variant<bool, int64_t, std::string, std::vector<std::stri
 // One step of the normalizer, pre-tokenizer, post-processor or decoder. `type` and parameters are
 // tokenizer.json's, with these differences: sequences are flattened; a pattern is `pattern` (literal) or
 // `regex`; the template of TemplateProcessing is `single` and `pair`, lists of "$A:0" and "token:0"; binary
-// tables stay in base64.
+// tables stay in base64; Precompiled with `longest_match` works as SentencePiece itself does.
 struct TokenizerStep {
   std::string type;
   std::vector<std::pair<std::string, StepValue>> values;
@@ -65,8 +65,9 @@ struct TokenizerSpec {
 
   std::vector<TokenizerStep> normalizer, pre_tokenizer, post_processor, decoder;
 
-  // Roles of tokens; `unk` is also what the model gives for what it does not know.
-  std::optional<uint32_t> unk, bos, eos, pad, sep, cls, mask;
+  std::optional<uint32_t> unk;  // what the model gives for what it does not know
+  // Roles of tokens.
+  std::optional<uint32_t> bos, eos, pad, sep, cls, mask;
 
   friend bool operator==(const TokenizerSpec&, const TokenizerSpec&) = default;
 };

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+# Writes tests/data/tokenizer: strings.json, the ids of the real vocabularies (smollm2, gemma3, qwen) and small
+# trained tokenizers with their ids. The reference is the `tokenizers` package; for SentencePiece files it is
+# `sentencepiece`. Versions used: tokenizers 0.23.3, transformers 5.24.0, sentencepiece 0.2.3, gguf 0.19.0.
+# Usage: python tools/goldens/tokenizer_ids.py [FOLDER with smollm2.gguf, gemma3.gguf, qwen.gguf]
+#
+# The real vocabularies come from GGUF files, which lack the steps; they are those of the original tokenizer.json:
+#   SmolLM2: Digits(individual), ByteLevel(regex). Qwen2.5: NFC, its Split, ByteLevel. Gemma 3: " " becomes "▁", BPE
+#   with byte fallback over merges in the order of the vocabulary, runs of spaces as added tokens spelt "▁▁".
+# transformers' own conversion of these files leaves out Digits, NFC and the space tokens; the differences are counted.
+import json
+import os
+import sys
+import zlib
+
+import sentencepiece
+import tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders as D, models as M, normalizers as N, pre_tokenizers as P
+from tokenizers import processors, trainers
+
+from tokenizer_strings import BROKEN, WORDS, strings
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+OUT = os.path.join(ROOT, "tests/data/tokenizer")
+TEXTS = strings()
+
+LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
+          r"\s+(?!\S)|\s+")
+QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
+
+
+def dump(name, value):
+    with open(os.path.join(OUT, name), "w", encoding="utf-8") as f:
+        json.dump(value, f, ensure_ascii=False, separators=(",", ":"))
+        f.write("\n")
+
+
+def golden(encode, decode):
+    """`encode` parses specials and adds none; `decode` keeps them."""
+    ids = [encode(s) for s in TEXTS]
+    return {"ids": ids, "decoded": [d if (d := decode(i)) != s else None for s, i in zip(TEXTS, ids)],
+            "broken": [encode(b.decode("utf-8", "replace")) for b in BROKEN]}
+
+
+def of_tokenizer(t):
+    g = golden(lambda s: t.encode(s, add_special_tokens=False).ids, lambda i: t.decode(i, skip_special_tokens=False))
+    g["with_special"] = [t.encode(s).ids for s in TEXTS[:80]]
+    g["skip_special"] = [t.decode(i) for i in g["ids"][-160:-120]]
+    t.encode_special_tokens = True
+    g["as_text"] = [t.encode(s, add_special_tokens=False).ids for s in TEXTS if "<" in s or "[" in s]
+    t.encode_special_tokens = False
+    return g
+
+
+# --- the real vocabularies ---
+
+def metadata(path):
+    import gguf
+    reader = gguf.GGUFReader(path)
+    return {k: f.contents() for k, f in reader.fields.items() if k.startswith("tokenizer.ggml.")}
+
+
+def byte_level(meta, pre, normalizer=None):
+    get = lambda k: meta["tokenizer.ggml." + k]
+    t = Tokenizer(M.BPE(vocab={s: i for i, s in enumerate(get("tokens"))},
+                        merges=[tuple(m.split(" ")) for m in get("merges")]))
+    t.pre_tokenizer = pre
+    if normalizer:
+        t.normalizer = normalizer
+    t.decoder = D.ByteLevel()
+    add_typed(t, get("tokens"), get("token_type"))
+    return t
+
+
+def add_typed(t, tokens, types):
+    t.add_special_tokens([AddedToken(s, normalized=False, special=True) for s, k in zip(tokens, types) if k == 3])
+    t.add_tokens([AddedToken(s, normalized=False, special=False) for s, k in zip(tokens, types) if k == 4])
+
+
+def gemma(meta):
+    get = lambda k: meta["tokenizer.ggml." + k]
+    tokens = ["▁" * len(s) if len(s) > 1 and not s.strip(" ") else s for s in get("tokens")]
+    vocab = {s: i for i, s in enumerate(tokens)}
+    merges = []
+    for i, (s, kind) in enumerate(zip(tokens, get("token_type"))):
+        if kind in (3, 6):
+            continue
+        for k in range(len(s) - 1, 0, -1):
+            if s[:k] in vocab and s[k:] in vocab:
+                merges.append((s[:k], s[k:]))
+    t = Tokenizer(M.BPE(vocab=vocab, merges=merges, byte_fallback=True, fuse_unk=True, unk_token="<unk>"))
+    t.normalizer = N.Replace(" ", "▁")
+    t.pre_tokenizer = P.Split(" ", "merged_with_previous")
+    t.decoder = D.Sequence([D.Replace("▁", " "), D.ByteFallback(), D.Fuse()])
+    add_typed(t, tokens, get("token_type"))
+    return t
+
+
+def real(folder):
+    from transformers import AutoTokenizer
+    gpt2 = P.ByteLevel(add_prefix_space=False, use_regex=True)
+    split = P.Sequence([P.Split(Regex(QWEN2), "isolated"), P.ByteLevel(add_prefix_space=False, use_regex=False)])
+    build = {
+        "smollm2": lambda m: byte_level(m, P.Sequence([P.Digits(individual_digits=True), gpt2])),
+        "qwen": lambda m: byte_level(m, split, N.NFC()),
+        "gemma3": gemma,
+    }
+    for name, make in build.items():
+        path = os.path.join(folder, name + ".gguf")
+        if not os.path.exists(path):
+            print("no", path)
+            continue
+        t = make(metadata(path))
+        g = golden(lambda s: t.encode(s, add_special_tokens=False).ids,
+                   lambda i: t.decode(i, skip_special_tokens=False))
+        dump(name + ".ids.json", g)
+        theirs = AutoTokenizer.from_pretrained(folder, gguf_file=name + ".gguf")
+        other = [s for s, i in zip(TEXTS, g["ids"]) if theirs.encode(s, add_special_tokens=False) != i]
+        print(f"{name}: {len(TEXTS)} strings; transformers' conversion differs on {len(other)}: {other[:6]}")
+
+
+# --- small trained ones ---
+
+CORPUS = list(WORDS.values()) * 2 + [
+    "the quick brown fox jumps over the lazy dog and then the other dog barks at the moon " * 3,
+    "tokenizers turn text into numbers, and numbers into text; that is all that they do. " * 3,
+    "for (int i = 0; i < n; ++i) { sum += values[i]; } return sum; // the total " * 3] * 4
+
+FLAGGED = [AddedToken("<l>", lstrip=True, normalized=False), AddedToken("<r>", rstrip=True, normalized=False),
+           AddedToken("<lr>", lstrip=True, rstrip=True, normalized=False),
+           AddedToken("word", single_word=True, normalized=False), AddedToken("Fox", normalized=True),
+           AddedToken("quick b", normalized=True), AddedToken("...", normalized=False)]
+
+
+def train(model, trainer, normalizer=None, pre=None):
+    t = Tokenizer(model)
+    if normalizer:
+        t.normalizer = normalizer
+    if pre:
+        t.pre_tokenizer = pre
+    t.train_from_iterator(CORPUS, trainer)
+    return t
+
+
+def with_bytes(t):
+    """Adds the 256 byte tokens to a BPE vocabulary."""
+    j = json.loads(t.to_str())
+    vocab = j["model"]["vocab"]
+    for b in range(256):
+        vocab.setdefault(f"<0x{b:02X}>", len(vocab))
+    j["model"]["byte_fallback"] = True
+    j["model"]["fuse_unk"] = True
+    return Tokenizer.from_str(json.dumps(j))
+
+
+def byte_bpe():
+    pre = P.Sequence([P.Split(Regex(LLAMA3), "isolated"), P.ByteLevel(add_prefix_space=False, use_regex=False)])
+    t = train(M.BPE(ignore_merges=True), trainers.BpeTrainer(vocab_size=700, special_tokens=["<s>", "</s>", "<|im_end|>"],
+              initial_alphabet=P.ByteLevel.alphabet(), show_progress=False), N.NFC(), pre)
+    t.add_tokens(FLAGGED)
+    t.decoder = D.ByteLevel()
+    t.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), processors.TemplateProcessing(
+        single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", t.token_to_id("<s>"))])])
+    return t
+
+
+def llama_bpe(pre_tokenizer):
+    normalizer = None if pre_tokenizer else N.Sequence([N.Prepend("▁"), N.Replace(" ", "▁")])
+    t = train(M.BPE(unk_token="<unk>"), trainers.BpeTrainer(
+        vocab_size=600, special_tokens=["<unk>", "<s>", "</s>"], show_progress=False, max_token_length=12),
+        normalizer, P.Metaspace(prepend_scheme="first", split=False) if pre_tokenizer else None)
+    t = with_bytes(t)
+    t.add_tokens(FLAGGED)
+    t.decoder = D.Sequence([D.Replace("▁", " "), D.ByteFallback(), D.Fuse(), D.Strip(" ", 1, 0)])
+    t.post_processor = processors.TemplateProcessing(
+        single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", t.token_to_id("<s>"))])
+    return t
+
+
+def clip():
+    pre = P.Sequence([P.Split(Regex(r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"),
+                              "removed", invert=True), P.ByteLevel(add_prefix_space=False)])
+    t = train(M.BPE(unk_token="<|endoftext|>", end_of_word_suffix="</w>"), trainers.BpeTrainer(
+        vocab_size=900, special_tokens=["<|startoftext|>", "<|endoftext|>"], end_of_word_suffix="</w>",
+        initial_alphabet=P.ByteLevel.alphabet(), show_progress=False),
+        N.Sequence([N.NFC(), N.Replace(Regex(r"\s+"), " "), N.Lowercase()]), pre)
+    t.decoder = D.ByteLevel()
+    t.post_processor = processors.RobertaProcessing(("<|endoftext|>", 1), ("<|startoftext|>", 0), False, False)
+    return t
+
+
+def plain_bpe():
+    t = train(M.BPE(unk_token="[UNK]", continuing_subword_prefix="@@"), trainers.BpeTrainer(
+        vocab_size=500, special_tokens=["[UNK]"], show_progress=False, limit_alphabet=60, continuing_subword_prefix="@@"),
+        N.Sequence([N.NFKD(), N.StripAccents(), N.Strip(left=True, right=True)]),
+        P.Sequence([P.Whitespace(), P.Digits(individual_digits=False), P.CharDelimiterSplit("x")]))
+    t.decoder = D.BPEDecoder(suffix="</w>")
+    return t
+
+
+def falcon():
+    t = train(M.BPE(), trainers.BpeTrainer(vocab_size=500, special_tokens=["<|endoftext|>"],
+              initial_alphabet=P.ByteLevel.alphabet(), show_progress=False), None,
+              P.Sequence([P.Punctuation("contiguous"), P.ByteLevel(add_prefix_space=True), P.Digits(False),
+                          P.Split(Regex("[0-9][0-9][0-9]"), "isolated")]))
+    t.decoder = D.ByteLevel()
+    return t
+
+
+def bert(lowercase, accents):
+    t = train(M.WordPiece(unk_token="[UNK]", max_input_chars_per_word=30), trainers.WordPieceTrainer(
+        vocab_size=900, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], show_progress=False),
+        N.BertNormalizer(lowercase=lowercase, strip_accents=accents), P.BertPreTokenizer())
+    t.add_special_tokens([AddedToken("[MASK]", lstrip=True, normalized=False, special=True)])
+    t.decoder = D.WordPiece()
+    t.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", t.token_to_id("[CLS]")), ("[SEP]", t.token_to_id("[SEP]"))])
+    return t
+
+
+RULES = [("ﬁ", "fi"), ("ﬀ", "ff"), ("…", "..."), ("½", "1/2"), ("　", " "), ("\t", " "), ("\n", " "), ("\u200b", ""),
+         ("\u00c9", "\u00e9"), ("e\u0301", "\u00e9"), ("ı", "i"), ("Ａ", "A"), ("👍", "+1"), ("\u0301", ""), ("a\u0300", "\u00e0")]
+
+
+def sentencepiece_model(name, kind, **options):
+    rules = os.path.join(OUT, "rules.tsv")
+    with open(rules, "w", encoding="utf-8") as f:
+        for a, b in RULES:
+            f.write(" ".join(f"{ord(c):X}" for c in a) + "\t" + " ".join(f"{ord(c):X}" for c in b) + "\n")
+    import io
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(CORPUS), model_writer=model, model_type=kind, vocab_size=options.pop("vocab_size"),
+        normalization_rule_tsv=rules, hard_vocab_limit=False, minloglevel=2, num_threads=1,
+        max_sentencepiece_length=12, **options)
+    os.remove(rules)
+    with open(os.path.join(OUT, name + ".model"), "wb") as f:
+        f.write(model.getvalue())
+    sp = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    clean = [s for s in TEXTS if "\0" not in s]
+    dump(name + ".ids.json", {"texts": clean, "ids": [sp.encode(s) for s in clean]})
+    return model.getvalue()
+
+
+def unigram():
+    from sentencepiece import sentencepiece_model_pb2
+    data = sentencepiece_model("sp_unigram", "unigram", vocab_size=700, byte_fallback=False, character_coverage=0.98)
+    proto = sentencepiece_model_pb2.ModelProto()
+    proto.ParseFromString(data)
+    t = Tokenizer(M.Unigram([(p.piece, p.score) for p in proto.pieces], unk_id=0, byte_fallback=False))
+    t.normalizer = N.Sequence([N.Precompiled(proto.normalizer_spec.precompiled_charsmap), N.Strip(False, True),
+                               N.Replace(Regex(" {2,}"), "▁")])
+    t.pre_tokenizer = P.Metaspace(prepend_scheme="always", split=True)
+    t.decoder = D.Metaspace(prepend_scheme="always", split=True)
+    t.add_special_tokens(["<s>", "</s>", "<unk>"])
+    t.add_tokens(FLAGGED)
+    t.post_processor = processors.TemplateProcessing(single="$A </s>", pair="$A </s> $B </s>",
+                                                     special_tokens=[("</s>", t.token_to_id("</s>"))])
+    return t
+
+
+def unigram_trained():
+    """Scores that are no f32; byte fallback; everything in one piece; specials that look like text."""
+    t = train(M.Unigram(), trainers.UnigramTrainer(vocab_size=1600, special_tokens=["<unk>"], unk_token="<unk>",
+              show_progress=False, max_piece_length=8), N.Sequence([N.Nmt(), N.NFKC()]), P.WhitespaceSplit())
+    j = json.loads(t.to_str())
+    for b in range(256):
+        j["model"]["vocab"].append([f"<0x{b:02X}>", 0.0])
+    j["model"]["byte_fallback"] = True
+    t = Tokenizer.from_str(json.dumps(j))
+    t.pre_tokenizer = P.Metaspace(prepend_scheme="never", split=False)
+    t.decoder = D.Sequence([D.ByteFallback(), D.Metaspace(prepend_scheme="never")])
+    return t
+
+
+def word_level():
+    t = train(M.WordLevel(unk_token="<unk>"), trainers.WordLevelTrainer(
+        vocab_size=300, special_tokens=["<unk>"], show_progress=False), N.Lowercase(),
+        P.Sequence([P.WhitespaceSplit(), P.Punctuation("merged_with_next")]))
+    return t
+
+
+def small():
+    made = {
+        "byte_bpe": byte_bpe(), "llama_bpe": llama_bpe(False), "metaspace_bpe": llama_bpe(True), "clip": clip(),
+        "plain_bpe": plain_bpe(), "falcon": falcon(), "bert_uncased": bert(True, None), "bert_cased": bert(False, False),
+        "unigram": unigram(), "unigram_bytes": unigram_trained(), "word_level": word_level(),
+    }
+    for name, t in made.items():
+        j = json.loads(t.to_str())
+        dump(name + ".tokenizer.json", j)
+        t = Tokenizer.from_str(json.dumps(j))
+        dump(name + ".ids.json", of_tokenizer(t))
+    sentencepiece_model("sp_bpe", "bpe", vocab_size=1000, byte_fallback=True, character_coverage=0.98,
+                        user_defined_symbols=["<sep>", "fox", "▁▁"], control_symbols=["<ctl>"])
+    pre_names(made["byte_bpe"])
+
+
+# --- what the GGUF `pre` names stand for, typed here once more from the models' tokenizer.json ---
+
+def pre_names(base):
+    split = lambda rx: P.Split(Regex(rx), "isolated")
+    raw = P.ByteLevel(add_prefix_space=False, use_regex=False)
+    gpt2 = P.ByteLevel(add_prefix_space=False, use_regex=True)
+    case = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
+    low = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+    tail = r" ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    short = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    deepseek3 = (r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|"
+                 r" ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+    bailing = (r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|"
+               r"\s+(?!\S)|\s+")
+    bloom = r" ?[^(\s|[.,!?…。，、।۔،])]+"
+    han = "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+".replace("\ud7ff", "\ud7ff")
+    rows = {
+        "gpt-2": [gpt2], "smollm": [P.Digits(True), gpt2], "llama-bpe": [split(LLAMA3), raw], "qwen2": [split(QWEN2), raw],
+        "qwen35": [split(QWEN2.replace(r"\p{L}+|", r"[\p{L}\p{M}]+|").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{M}\p{N}]")), raw],
+        "tekken": [split(f"{case}*{low}+|{case}+{low}*|\\p{{N}}|{tail}"), raw],
+        "gpt-4o": [split(f"{case}*{low}+{short}|{case}+{low}*{short}|\\p{{N}}{{1,3}}|{tail}"), raw],
+        "deepseek-coder": [split("[\r\n]"), split(r"\s?\p{L}+"), split(r"\s?\p{P}+"), split(han), P.Digits(True), raw],
+        "deepseek-v3": [split(r"\p{N}{1,3}"), split("[一-龥\u3040-ゟ゠-ヿ]+"), split(deepseek3), raw],
+        "falcon": [P.Punctuation("contiguous"), gpt2, P.Digits(False), split("[0-9][0-9][0-9]")],
+        "bloom": [split(bloom), raw], "viking": [split(bloom), P.Digits(True), raw], "bailingmoe": [split(bailing), raw],
+    }
+    nfc = {"qwen2", "qwen35"}
+    out = {}
+    for name, steps in rows.items():
+        t = Tokenizer.from_str(base.to_str())
+        t.normalizer = N.NFC() if name in nfc else N.Sequence([])
+        t.pre_tokenizer = P.Sequence(steps)
+        out[name] = [zlib.crc32(json.dumps(t.encode(s, add_special_tokens=False).ids).encode()) for s in TEXTS]
+    dump("pre_names.crc.json", out)
+
+
+if __name__ == "__main__":
+    assert tokenizers.__version__ == "0.23.3", tokenizers.__version__
+    dump("strings.json", TEXTS)
+    dump("broken.json", [b.hex() for b in BROKEN])
+    print(len(TEXTS), "strings")
+    small()
+    if len(sys.argv) > 1:
+        real(sys.argv[1])
