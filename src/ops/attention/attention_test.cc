@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/attention/attention_testing.h"
+#include "ops/simd/golden_testing.h"
 
 namespace cyb {
 namespace {
@@ -232,6 +233,54 @@ TEST(Sdpa, large_scores_do_not_overflow) {
   p.args.scale = 500.0f;
   const std::vector<float> expected = run_reference(p.args);
   for (const Isa isa : isas()) EXPECT_LE(worst(run_sdpa(p.args, isa, 1), expected), 2e-2) << to_string(isa);
+}
+
+// The definition itself, and the fast path, against PyTorch in f64.
+TEST(Sdpa, equals_torch_for_each_rule) {
+  using testing::golden_floats;
+  Random random(8);
+  Problem p(random, 2, 6, 9, 4, 2, 8, 5);
+  p.q.data = golden_floats("sdpa.in.q"), p.k.data = golden_floats("sdpa.in.k"),
+  p.v.data = golden_floats("sdpa.in.v");
+  p.bias = golden_floats("sdpa.in.bias"), p.sinks = golden_floats("sdpa.in.sinks");
+  p.slopes = {0.5f, 0.25f, 0.125f, 0.0625f};
+  p.start = {3, 3}, p.prefix = {5, 5};
+  const std::vector<float> weights = golden_floats("sdpa.in.weights");
+  const int32_t heads[] = {0, 1, 2, 3};
+  SdpaArgs base = p.args;
+  base.q = p.q.input(), base.k = p.k.input(), base.v = p.v.input();
+  base.scale = 0.4f;
+  base.query_start = p.start.data();
+  base.prob_heads = heads, base.prob_count = 4, base.prob_columns = 9;
+  const auto check = [&](const std::string& name, auto change) {
+    SdpaArgs a = base;
+    change(a);
+    const std::vector<float> expected = golden_floats("sdpa." + name),
+                             probs = golden_floats("sdpa." + name + ".p");
+    std::vector<float> got;
+    EXPECT_LE(worst(run_reference(a, &got), expected), 3e-7) << name;
+    EXPECT_LE(worst(got, probs), 1e-7) << name;
+    for (const Isa isa : isas()) {
+      EXPECT_LE(worst(run_sdpa(a, isa, 1, &got), expected), 2e-6) << name << " on " << to_string(isa);
+      EXPECT_LE(worst(got, probs), 1e-6) << name << " on " << to_string(isa);
+    }
+  };
+  check("full", [](SdpaArgs&) {});
+  check("causal", [](SdpaArgs& a) { a.causal = true; });
+  check("window", [](SdpaArgs& a) { a.causal = true, a.window = 3; });
+  check("two_sided", [](SdpaArgs& a) { a.window = 4; });
+  check("prefix", [&](SdpaArgs& a) { a.causal = true, a.prefix = p.prefix.data(); });
+  check("bias",
+        [&](SdpaArgs& a) { a.bias = p.bias.data(), a.bias_head = 54, a.bias_row = a.bias_columns = 9; });
+  check("alibi", [&](SdpaArgs& a) { a.causal = true, a.alibi = p.slopes.data(); });
+  check("soft_cap", [](SdpaArgs& a) { a.causal = true, a.soft_cap = 1.5f; });
+  check("sinks", [&](SdpaArgs& a) { a.sinks = p.sinks.data(); });
+  for (const bool both : {true, false}) {
+    p.table.resize(static_cast<size_t>(4 * relative_stride(16)));
+    t5_relative_table(weights.data(), 4, both, 8, 16, p.table.data());
+    check(both ? "t5_both" : "t5_one",
+          [&](SdpaArgs& a) { a.relative = p.table.data(), a.relative_reach = 16; });
+  }
 }
 
 TEST(T5Buckets, equal_transformers) {

@@ -95,7 +95,7 @@ CYB_INLINE Vec log1p_unit(Vec u) {
 }
 
 CYB_INLINE Vec softplus(Vec x) {  // log(1 + e^x)
-  return vmax(x, set1(0.0f)) + log1p_unit(exp(neg(abs(x))));
+  return if_less(x, set1(0.0f), set1(0.0f), x) + log1p_unit(exp(neg(abs(x))));
 }
 
 // c·tanh(x / c).

@@ -13,8 +13,8 @@
 #error "define CYB_SIMD before including vec-inl.h"
 #endif
 
-// The plain form defines results and is not meant to be fast: inlining and unrolling it would cost a minute of
-// compilation a file.
+// The plain form defines results and is not meant to be fast: inlining and unrolling it would cost a minute
+// of compilation a file.
 #ifdef CYB_SIMD_TARGET
 #define CYB_INLINE static inline __attribute__((always_inline, unused))
 #define CYB_LAMBDA inline __attribute__((always_inline))  // for call operators of step objects
