@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that every template has.
-#include <sys/time.h>
-
 #include <algorithm>
+#include <ctime>
 
 #include "text/template/library.h"
 #include "text/template/python_text.h"
@@ -84,9 +83,9 @@ Value raise_exception(Args& args) {
 }
 
 std::tm local_now(int& microseconds) {
-  timeval now;
-  gettimeofday(&now, nullptr);
-  microseconds = static_cast<int>(now.tv_usec);
+  std::timespec now{};
+  std::timespec_get(&now, TIME_UTC);
+  microseconds = static_cast<int>(now.tv_nsec / 1000);
   std::tm parts{};
   localtime_r(&now.tv_sec, &parts);
   return parts;
