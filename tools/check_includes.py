@@ -52,7 +52,7 @@ def sources(root):
 
 
 def is_test(path):
-    return path.name.endswith(("_test.cc", "_testing.h")) or path.name.startswith("test_")
+    return path.name.endswith(("_test.cc", "_testing.h", "_golden.h")) or path.name.startswith("test_")
 
 
 def check_folders(root, problems):

@@ -18,9 +18,9 @@ LONG_ALLOWED = {
     "tools/goldens/tiny_models.py": "the settings of some hundred models, one entry after the other",
 }
 # Folders whose purpose the README above them tells.
-NO_README = re.compile(r"src/ir/ops|tests/data/.*|tests/goldens/.+|tests/e2e/.+")
-PLACEHOLDER = re.compile(r"[A-Z]{2,}|…|\*|<|\{|NAME|\$")
-PATH = re.compile(r"`((?:src|tests|tools|docs|bench|cmake|include)/[^`\s]*|[A-Z]+\.md)`")
+NO_README = re.compile(r"src/ir/ops|tests/data/.*|tests/goldens/.+|tests/e2e/.+|tools/goldens/.+")
+PLACEHOLDER = re.compile(r"\b[A-Z]{2,}(?!\.md)|_[A-Z]{2,}|…|\*|<|\{|\$")
+PATH = re.compile(r"`((?:src|tests|tools|docs|bench|cmake|include)/[^`\s]*)`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -64,7 +64,7 @@ def check_documents(root, problems):
                 if target and "://" not in link and not (path.parent / target).exists():
                     problems.append(f"{where}:{number}: links to {target}, which is not there")
             for name in PATH.findall(line):
-                if PLACEHOLDER.search(name) and not name.endswith(".md"):
+                if PLACEHOLDER.search(name):
                     continue
                 if not (root / name).exists() and not (path.parent / name).exists():
                     problems.append(f"{where}:{number}: names {name}, which is not there")
