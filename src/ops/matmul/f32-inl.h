@@ -194,12 +194,15 @@ __attribute__((noinline)) void finish(const MatmulArgs& args, int64_t row, int64
                                       const float* total, int64_t stride) {
   const WeightMatrix& w = args.w;
   float* y = args.y + row * args.ldy + n;
-  if (n + 8 <= w.n && (!w.row_scale || w.row_scale_stride != 0)) {
+  if (n + 8 <= w.n) {
     const V8 factor = v8_set1(w.factor), factor2 = v8_set1(w.factor2);
+    const V8 scale = !w.row_scale              ? v8_zero()
+                     : w.row_scale_stride == 0 ? v8_set1(*w.row_scale)
+                                               : v8_load(w.row_scale + n);
     const V8 bias = args.bias ? v8_load(args.bias + n) : v8_zero();
     for (int64_t i = 0; i < rows; i++, y += args.ldy, total += stride) {
       V8 v = v8_mul(v8_mul(v8_load(total), factor), factor2);
-      if (w.row_scale) v = v8_mul(v, v8_load(w.row_scale + n));
+      if (w.row_scale) v = v8_mul(v, scale);
       if (args.bias) v = v8_add(v, bias);
       if (args.accumulate) v = v8_add(v8_load(y), v);
       v8_store(y, v);

@@ -24,6 +24,9 @@ namespace cyb {
 namespace {
 
 // Each encoding: bytes of one block column of a group, and d of ROWS activation blocks.
+// Stops GCC from turning a chain of integer sums into a tree, which needs more registers than there are.
+inline void keep(VI& v) { asm("" : "+x"(v)); }
+
 struct Q8 {
   static constexpr int64_t kBytes = 272;
   static V8 scale(const uint8_t* p) { return vi_to_f32(vi_load_i16(p)); }
@@ -40,6 +43,7 @@ struct Q8 {
       for (int m = 0; m < ROWS; m++) {
         const VI pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(broadcast4(x[m]->q + 4 * j), w));
         d[m] = _mm256_add_epi32(d[m], _mm256_madd_epi16(pairs, ones));
+        keep(d[m]);
       }
     }
   }

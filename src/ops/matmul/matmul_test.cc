@@ -351,6 +351,28 @@ TEST(Matmul, InfinityAndNanReachTheResult) {
   }
 }
 
+TEST(Matmul, NoColumnsLeaveTheBiasAndNoRowsTouchNothing) {
+  ThreadPool pool(2);
+  const uint8_t none = 0;
+  const Q8Block x{};
+  for (Encoding e : kEncodings)
+    for (Isa isa : vector_isas()) {
+      std::vector<float> y(9, -1), bias(9, 3);
+      MatmulArgs args;
+      args.w = weight_matrix(e, &none, 9, 0, 8, true);
+      args.x = bias.data();
+      args.xq = &x;
+      args.bias = bias.data();
+      args.y = y.data();
+      args.ldy = 9;
+      matmul_run(pool, matmul_kernels(isa), &args);
+      EXPECT_EQ(y, std::vector<float>(9, -1));
+      args.m = 1;
+      matmul_run(pool, matmul_kernels(isa), &args);
+      EXPECT_EQ(y, bias) << to_string(isa);
+    }
+}
+
 TEST(Matmul, FracBitsFromEndToEndOfTheirRange) {
   const int64_t n = 8, k = 4;
   std::vector<int32_t> codes(static_cast<size_t>(n * k), 1 << 20);
