@@ -17,6 +17,14 @@ int cli_main(int argc, char** argv);
 // Each adds a sub-command with its options; its callback does the work and throws Error, or Exit for a status
 // of its own. commands() in cli.cc lists them in the order of the help.
 void add_fetch_command(CLI::App& app);
+void add_run_command(CLI::App& app);
+void add_import_command(CLI::App& app);
+void add_show_command(CLI::App& app);
+void add_tokenize_command(CLI::App& app);
+void add_perplexity_command(CLI::App& app);
+void add_bench_command(CLI::App& app);
+void add_test_command(CLI::App& app);
+void add_status_command(CLI::App& app);
 void add_list_command(CLI::App& app);
 void add_rm_command(CLI::App& app);
 

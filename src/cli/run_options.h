@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `run` was asked for, and one answer.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/model_options.h"
+
+namespace cyb {
+
+struct RunOptions {
+  ModelFlags flags;
+  std::optional<std::string> prompt;
+  std::string system, template_file;
+  int64_t max_tokens = -1;
+  std::optional<double> temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
+  std::optional<int64_t> top_k, repeat_window;
+  std::optional<uint64_t> seed;
+  std::vector<std::string> stop, inputs, outputs;
+  std::string graph = "main";
+  bool raw = false, json = false, verbose = false, explain = false;
+};
+
+struct Answer {
+  std::string text;
+  GenerateResult result;
+  uint64_t seed = 0;
+};
+
+// Generates from ids. Text is written to stdout as it comes where `stream` is set.
+Answer answer(LanguageModel& model, const RunOptions& options, const std::vector<int32_t>& prompt,
+              bool stream, const std::atomic<bool>* cancel);
+
+// A line for --verbose.
+std::string timing_line(const Answer& a);
+
+// Runs a graph of a file on arrays (run --input).
+void run_program(const RunOptions& options, const std::string& path);
+
+}  // namespace cyb
