@@ -74,9 +74,11 @@ FetchError status_error(const HttpResponse& response, const ServerAdvice& advice
 
 FetchError network_error(const HttpResult& result, const std::string& url) {
   if (result.failure == HttpFailure::unreachable)
-    return FetchError(FetchFailure::unreachable,
-                      fmt::format("cannot reach {}: {}", url_host(url), result.reason),
-                      "check the network, the proxy and the endpoint setting, or name another source");
+    return FetchError(
+        FetchFailure::unreachable, fmt::format("cannot reach {}: {}", url_host(url), result.reason),
+        result.reason.find("certificate") != std::string::npos
+            ? "if you trust the host, name its authority's file: SSL_CERT_FILE or network.ca_bundle"
+            : "check the network, the proxy and the endpoint setting, or name another source");
   return FetchError(FetchFailure::unreachable,
                     fmt::format("the connection to {} broke off: {}", url_host(url), result.reason),
                     "run the command again: it goes on where it stopped");

@@ -14,7 +14,7 @@
 namespace cyb {
 namespace {
 
-constexpr uint64_t kSyncEvery = 64ull << 20;
+constexpr uint64_t kSyncEvery = 32ull << 20;
 constexpr uint64_t kLargestGitFile = 256ull << 20;
 
 FetchError corrupt(const std::string& label, const std::string& found, const std::string& todo) {

