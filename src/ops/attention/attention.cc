@@ -265,18 +265,15 @@ class Runner {
     k.segment_columns = a_.key_segment_columns;
   }
 
-  struct PageView {
-    const void *k, *v;
-    int32_t start, count;
-  };
   // A page of the state as it lies, or one packed from the operands.
-  PageView page(const Block& block, int64_t p, bool values) const {
+  AttendPage page(const Block& block, int64_t p, bool values) const {
     const int64_t start = p * kKvPage;
     const int32_t count = static_cast<int32_t>(std::min(kKvPage, block.to - start));
     if (a_.state) {
       const uint8_t* base = a_.state[block.b].pages[p];
-      return {base + a_.layout.k_offset(block.kv_head), base + a_.layout.v_offset(block.kv_head),
-              static_cast<int32_t>(start), count};
+      const int64_t k = a_.layout.k_offset(block.kv_head), v = a_.layout.v_offset(block.kv_head);
+      const int64_t next = start + kKvPage < block.to ? a_.state[block.b].pages[p + 1] - base : 0;
+      return {base + k, base + v, static_cast<int32_t>(start), count, next, next};
     }
     if (count < kKvPage)
       std::memset(block.t.k_page, 0, static_cast<size_t>(kKvPage * a_.k_dim) * sizeof(float));
@@ -292,7 +289,7 @@ class Runner {
                     block.t.k_page,
                     block.t.v_page};
     kernels_.store_f32(store);
-    return {block.t.k_page, block.t.v_page, static_cast<int32_t>(start), count};
+    return {block.t.k_page, block.t.v_page, static_cast<int32_t>(start), count, 0, 0};
   }
   bool half() const { return a_.state && a_.layout.type == KvType::f16; }
 
@@ -302,10 +299,7 @@ class Runner {
     block.k.out = rows.out;
     rows.clear(block.rows, s_.v_stride);
     const auto kernel = half() ? kernels_.attend_f16 : kernels_.attend_f32;
-    for (int64_t p = from / kKvPage; p * kKvPage < to; ++p) {
-      const PageView view = page(block, p, true);
-      kernel(block.k, view.k, view.v, view.start, view.count);
-    }
+    for (int64_t p = from / kKvPage; p * kKvPage < to; ++p) kernel(block.k, page(block, p, true));
   }
 
   void finish(const Block& block, const Partial& rows) const {
@@ -327,8 +321,7 @@ class Runner {
       const AttendProbs probs{rows.max, rows.sum, block.t.probs, a_.prob_columns};
       const auto kernel = half() ? kernels_.probs_f16 : kernels_.probs_f32;
       for (int64_t p = block.from / kKvPage; p * kKvPage < block.to; ++p) {
-        const PageView view = page(block, p, false);
-        kernel(block.k, probs, view.k, view.start, view.count);
+        kernel(block.k, probs, page(block, p, false));
       }
     }
   }

@@ -48,6 +48,14 @@ static void store_page(const StorePage& a) {
   }
 }
 
+// Asks for what a pass over `bytes` bytes at p will want `ahead` bytes further on. The hardware does not see
+// beyond a page, and one query leaves no time to wait for the next.
+template <int kBytes>
+CYB_INLINE void fetch_ahead(const void* p, int64_t ahead) {
+  const char* at = static_cast<const char*>(p) + ahead;
+  CYB_UNROLL for (int i = 0; i < kBytes; i += 64) __builtin_prefetch(at + i, 0, 2);
+}
+
 // In plain C++ there are no registers to fill: rows go one by one, compiled once.
 template <class T>
 static __attribute__((noinline)) void plain_scores(const float* q, int32_t step, int32_t k_dim, const T* k,
@@ -69,13 +77,14 @@ static __attribute__((noinline)) void plain_values(const float* p, const T* v, i
 }
 
 template <int kRows, int kBlocks, class T>
-CYB_INLINE void scores_at(const float* query, int32_t k_dim, const T* column, float* scores) {
+CYB_INLINE void scores_at(const float* query, int32_t k_dim, const T* column, int64_t ahead, float* scores) {
   Vec acc[kRows][kBlocks];
   CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] =
       set1(0.0f);
   for (int32_t d = 0; d < k_dim; ++d, column += 64, query += kRows) {
     Vec x[kBlocks];
     CYB_UNROLL for (int j = 0; j < kBlocks; ++j) x[j] = load16(column + 16 * j);
+    fetch_ahead<16 * kBlocks * sizeof(T)>(column, ahead);
     CYB_UNROLL for (int r = 0; r < kRows; ++r) {
       const Vec w = set1(query[r]);
       CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] = fma(w, x[j], acc[r][j]);
@@ -87,18 +96,18 @@ CYB_INLINE void scores_at(const float* query, int32_t k_dim, const T* column, fl
 
 // scores[r][64] = Σ_d q[d][r]·k[d][·] for one tile.
 template <int kRows, class T>
-CYB_INLINE void tile_scores(const float* q, int32_t k_dim, const T* k, float* scores) {
+CYB_INLINE void tile_scores(const float* q, int32_t k_dim, const T* k, int64_t ahead, float* scores) {
   if constexpr (kPlain) {
     for (int r = 0; r < kRows; ++r) plain_scores(q + r, kRows, k_dim, k, scores + r * 64);
   } else {
     constexpr int kBlocks = blocks_beside(kRows);
-    for (int b = 0; b < 64; b += 16 * kBlocks) scores_at<kRows, kBlocks>(q, k_dim, k + b, scores + b);
+    for (int b = 0; b < 64; b += 16 * kBlocks) scores_at<kRows, kBlocks>(q, k_dim, k + b, ahead, scores + b);
   }
 }
 
 template <int kRows, int kBlocks, class T>
 CYB_INLINE void values_at(const float* p, const T* v, int32_t v_stride, int32_t begin, int32_t end,
-                          const float* alpha, float* out) {
+                          int64_t ahead, const float* alpha, float* out) {
   Vec acc[kRows][kBlocks];
   CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] =
       load(out + int64_t{r} * v_stride + 16 * j) * set1(alpha[r]);
@@ -106,6 +115,7 @@ CYB_INLINE void values_at(const float* p, const T* v, int32_t v_stride, int32_t 
   for (int32_t i = begin; i < end; ++i, row += v_stride) {
     Vec x[kBlocks];
     CYB_UNROLL for (int j = 0; j < kBlocks; ++j) x[j] = load16(row + 16 * j);
+    fetch_ahead<16 * kBlocks * sizeof(T)>(row, ahead);
     CYB_UNROLL for (int r = 0; r < kRows; ++r) {
       const Vec w = set1(p[r * 64 + i]);
       CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] = fma(w, x[j], acc[r][j]);
@@ -118,7 +128,7 @@ CYB_INLINE void values_at(const float* p, const T* v, int32_t v_stride, int32_t 
 // out[r] = out[r]·alpha[r] + Σ_i p[r][i]·v[i], i in [begin, end).
 template <int kRows, class T>
 CYB_INLINE void tile_values(const float* p, const T* v, int32_t v_stride, int32_t begin, int32_t end,
-                            const float* alpha, float* out) {
+                            int64_t ahead, const float* alpha, float* out) {
   if constexpr (kPlain) {
     for (int r = 0; r < kRows; ++r)
       plain_values(p + r * 64, v, v_stride, begin, end, alpha[r], out + int64_t{r} * v_stride);
@@ -126,9 +136,10 @@ CYB_INLINE void tile_values(const float* p, const T* v, int32_t v_stride, int32_
     constexpr int kBlocks = blocks_beside(kRows);
     int32_t d = 0;
     for (; d + 16 * kBlocks <= v_stride; d += 16 * kBlocks)
-      values_at<kRows, kBlocks>(p, v + d, v_stride, begin, end, alpha, out + d);
+      values_at<kRows, kBlocks>(p, v + d, v_stride, begin, end, ahead, alpha, out + d);
     if constexpr (kBlocks > 1)
-      for (; d < v_stride; d += 16) values_at<kRows, 1>(p, v + d, v_stride, begin, end, alpha, out + d);
+      for (; d < v_stride; d += 16)
+        values_at<kRows, 1>(p, v + d, v_stride, begin, end, ahead, alpha, out + d);
   }
 }
 
@@ -207,8 +218,8 @@ static __attribute__((noinline)) float row_softmax(const AttendBlock& a, int32_t
 }
 
 template <int kRows, class T>
-static void attend_tile(const AttendBlock& a, int32_t first, const T* k, const T* v, int32_t start,
-                        int32_t count) {
+static void attend_tile(const AttendBlock& a, int32_t first, const AttendPage& page) {
+  const int32_t start = page.start, count = page.count;
   // Positions of the page that some row of the tile sees; the rest would add exact zeros.
   int32_t begin = count, end = 0;
   for (int r = 0; r < kRows; ++r) {
@@ -222,45 +233,44 @@ static void attend_tile(const AttendBlock& a, int32_t first, const T* k, const T
   if (begin >= end) return;
   alignas(64) float scores[kRows * 64];
   float alpha[kRows];
-  tile_scores<kRows>(a.q + int64_t{first} * a.k_dim, a.k_dim, k, scores);
+  tile_scores<kRows>(a.q + int64_t{first} * a.k_dim, a.k_dim, static_cast<const T*>(page.k), page.next_k,
+                     scores);
   for (int r = 0; r < kRows; ++r) alpha[r] = row_softmax(a, first + r, start, scores + r * 64);
-  tile_values<kRows>(scores, v, a.v_stride, begin, end, alpha, a.out + int64_t{first} * a.v_stride);
+  tile_values<kRows>(scores, static_cast<const T*>(page.v), a.v_stride, begin, end, page.next_v, alpha,
+                     a.out + int64_t{first} * a.v_stride);
 }
 
 template <class T>
-static void attend_page(const AttendBlock& a, const void* k_page, const void* v_page, int32_t start,
-                        int32_t count) {
-  const T* k = static_cast<const T*>(k_page);
-  const T* v = static_cast<const T*>(v_page);
+static void attend_page(const AttendBlock& a, const AttendPage& page) {
   const int32_t width = tile_rows(a.rows);
   for (int32_t first = 0; first < a.rows; first += width) {
     switch (a.rows - first < width ? a.rows - first : width) {
       case 1:
-        attend_tile<1>(a, first, k, v, start, count);
+        attend_tile<1, T>(a, first, page);
         break;
       case 2:
-        attend_tile<2>(a, first, k, v, start, count);
+        attend_tile<2, T>(a, first, page);
         break;
       case 3:
-        attend_tile<3>(a, first, k, v, start, count);
+        attend_tile<3, T>(a, first, page);
         break;
       case 4:
-        attend_tile<4>(a, first, k, v, start, count);
+        attend_tile<4, T>(a, first, page);
         break;
       case 5:
-        attend_tile<5>(a, first, k, v, start, count);
+        attend_tile<5, T>(a, first, page);
         break;
       default:
-        attend_tile<6>(a, first, k, v, start, count);
+        attend_tile<6, T>(a, first, page);
         break;
     }
   }
 }
 
 template <class T>
-static void probs_page(const AttendBlock& a, const AttendProbs& p, const void* k_page, int32_t start,
-                       int32_t count) {
-  const T* k = static_cast<const T*>(k_page);
+static void probs_page(const AttendBlock& a, const AttendProbs& p, const AttendPage& page) {
+  const T* k = static_cast<const T*>(page.k);
+  const int32_t start = page.start, count = page.count;
   alignas(64) float query[1024], scores[64];
   for (int32_t r = 0; r < a.rows; ++r) {
     if (!p.out[r] || p.sum[r] == 0.0f) continue;

@@ -52,6 +52,14 @@ struct AttendBlock {
   float* out;  // [rows][v_stride], unnormalized
 };
 
+// One head of a page: positions [start, start + count), count <= 64, start a multiple of 64.
+struct AttendPage {
+  const void *k, *v;
+  int32_t start, count;
+  // How far behind k and v the next page lies in bytes, to fetch it ahead; 0: it does not matter.
+  int64_t next_k, next_v;
+};
+
 // Final values that probabilities are made from, and where row r's go (null: not wanted): out[r][j].
 struct AttendProbs {
   const float* max;
@@ -63,11 +71,11 @@ struct AttendProbs {
 struct AttentionKernels {
   void (*store_f16)(const StorePage&);
   void (*store_f32)(const StorePage&);
-  // Continues every row over positions [start, start + count) of a page; count <= 64, start a multiple of 64.
-  void (*attend_f16)(const AttendBlock&, const void* k, const void* v, int32_t start, int32_t count);
-  void (*attend_f32)(const AttendBlock&, const void* k, const void* v, int32_t start, int32_t count);
-  void (*probs_f16)(const AttendBlock&, const AttendProbs&, const void* k, int32_t start, int32_t count);
-  void (*probs_f32)(const AttendBlock&, const AttendProbs&, const void* k, int32_t start, int32_t count);
+  // Continues every row over the positions of a page.
+  void (*attend_f16)(const AttendBlock&, const AttendPage&);
+  void (*attend_f32)(const AttendBlock&, const AttendPage&);
+  void (*probs_f16)(const AttendBlock&, const AttendProbs&, const AttendPage&);
+  void (*probs_f32)(const AttendBlock&, const AttendProbs&, const AttendPage&);
   // Adds the span (max2, sum2, out2) to (max, sum, out), row by row.
   void (*merge)(int32_t rows, int32_t v_stride, float* max, float* sum, float* out, const float* max2,
                 const float* sum2, const float* out2);
