@@ -235,7 +235,7 @@ def sentencepiece_model(name, kind, **options):
         normalization_rule_tsv=rules, hard_vocab_limit=False, minloglevel=2, num_threads=1,
         max_sentencepiece_length=12, **options)
     os.remove(rules)
-    with open(os.path.join(OUT, name + ".model"), "wb") as f:
+    with open(os.path.join(OUT, name + ".spm"), "wb") as f:
         f.write(model.getvalue())
     sp = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
     clean = [s for s in TEXTS if "\0" not in s]
@@ -282,19 +282,20 @@ def word_level():
 
 
 def small():
-    made = {
-        "byte_bpe": byte_bpe(), "llama_bpe": llama_bpe(False), "metaspace_bpe": llama_bpe(True), "clip": clip(),
-        "plain_bpe": plain_bpe(), "falcon": falcon(), "bert_uncased": bert(True, None), "bert_cased": bert(False, False),
-        "unigram": unigram(), "unigram_bytes": unigram_trained(), "word_level": word_level(),
+    makers = {
+        "byte_bpe": byte_bpe, "llama_bpe": lambda: llama_bpe(False), "metaspace_bpe": lambda: llama_bpe(True),
+        "clip": clip, "plain_bpe": plain_bpe, "falcon": falcon, "bert_uncased": lambda: bert(True, None),
+        "bert_cased": lambda: bert(False, False), "unigram": unigram, "unigram_bytes": unigram_trained,
+        "word_level": word_level,
     }
-    for name, t in made.items():
-        j = json.loads(t.to_str())
-        dump(name + ".tokenizer.json", j)
-        t = Tokenizer.from_str(json.dumps(j))
-        dump(name + ".ids.json", of_tokenizer(t))
+    for name, make in makers.items():
+        path = os.path.join(OUT, name + ".tokenizer.json")
+        if not os.path.exists(path):  # training breaks ties at random
+            dump(name + ".tokenizer.json", json.loads(make().to_str()))
+        dump(name + ".ids.json", of_tokenizer(Tokenizer.from_file(path)))
     sentencepiece_model("sp_bpe", "bpe", vocab_size=1000, byte_fallback=True, character_coverage=0.98,
                         user_defined_symbols=["<sep>", "fox", "▁▁"], control_symbols=["<ctl>"])
-    pre_names(made["byte_bpe"])
+    pre_names(Tokenizer.from_file(os.path.join(OUT, "byte_bpe.tokenizer.json")))
 
 
 # --- what the GGUF `pre` names stand for, typed here once more from the models' tokenizer.json ---
@@ -312,7 +313,7 @@ def pre_names(base):
     bailing = (r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|"
                r"\s+(?!\S)|\s+")
     bloom = r" ?[^(\s|[.,!?…。，、।۔،])]+"
-    han = "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+".replace("\ud7ff", "\ud7ff")
+    han = "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"
     rows = {
         "gpt-2": [gpt2], "smollm": [P.Digits(True), gpt2], "llama-bpe": [split(LLAMA3), raw], "qwen2": [split(QWEN2), raw],
         "qwen35": [split(QWEN2.replace(r"\p{L}+|", r"[\p{L}\p{M}]+|").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{M}\p{N}]")), raw],
@@ -323,6 +324,19 @@ def pre_names(base):
         "falcon": [P.Punctuation("contiguous"), gpt2, P.Digits(False), split("[0-9][0-9][0-9]")],
         "bloom": [split(bloom), raw], "viking": [split(bloom), P.Digits(True), raw], "bailingmoe": [split(bailing), raw],
     }
+    cased = ("A-Za-z\u00b5\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01ba\u01bc-\u01bf\u01c4-\u0293\u0295-\u02af\u0370-\u0373\u0376"
+             "\u0377\u037b-\u037d\u037f\u0386\u0388-\u038a\u038c\u038e-\u03a1\u03a3-\u03f5\u03f7-\u0481\u048a-\u052f"
+             "\u0531-\u0556\u10a0-\u10c5\u13a0-\u13f5\u13f8-\u13fd\u1c90-\u1cba\u1cbd-\u1cbf\u1d00-\u1d2b\u1d6b-\u1d77"
+             "\u1d79-\u1d9a\u1e00-\u1f15\u1f18-\u1f1d\u1f20-\u1f45\u1f48-\u1f4d\u1f50-\u1f57\u1f59\u1f5b\u1f5d\u1f5f-\u1f7d"
+             "\u1f80-\u1fb4\u1fb6-\u1fbc\u1fbe\u1fc2-\u1fc4\u1fc6-\u1fcc\u1fd0-\u1fd3\u1fd6-\u1fdb\u1fe0-\u1fec\u1ff2-\u1ff4"
+             "\u1ff6-\u1ffc\u2102\u2107\u210a-\u2113\u2115\u2119-\u211d\u2124\u2126\u2128\u212a-\u212d\u212f-\u2134\u2139"
+             "\u213c-\u213f\u2145-\u2149\u214e\u2183\u2184\u2c00-\u2c7b\u2c7e-\u2ce4\u2ceb-\u2cee\u2cf2\u2cf3\ua640-\ua66d"
+             "\ua680-\ua69b\ua722-\ua76f\ua771-\ua787\ua78b-\ua78e\uab70-\uabbf\ufb00-\ufb06\ufb13-\ufb17\uff21-\uff3a"
+             "\uff41-\uff5a\U00010400-\U0001044f\U000104b0-\U000104d3\U000104d8-\U000104fb\U00010c80-\U00010cb2"
+             "\U00010cc0-\U00010cf2\U000118a0-\U000118df\U0001e900-\U0001e943")
+    rows["deepseek-llm"] = [split("[\r\n]"), split(r"\s?[" + cased + "]+"),
+                            split(r"\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+"), split(r"\s+$"),
+                            split(han), P.Digits(True), raw]
     nfc = {"qwen2", "qwen35"}
     out = {}
     for name, steps in rows.items():
