@@ -2,6 +2,7 @@
 #include "import/import.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <mutex>
 
@@ -111,10 +112,33 @@ void write_tensors(ModelWriter& writer, TensorConverter& converter, std::vector<
   }
 }
 
-}  // namespace
+// Names of further templates are anybody's text; section names are not.
+std::string chat_section(const std::string& name) {
+  std::string out = "chat.";
+  for (const char c : name.substr(0, 64))
+    out += std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' ? c : '_';
+  return out;
+}
 
-ImportReport import_model(const std::string& source_path, const ImportOptions& options,
-                          const ProgressCallback& progress) {
+// What to do about errors that do not say it themselves.
+const char* usual_advice(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::Io:
+      return "check the path and its permissions";
+    case ErrorKind::Usage:
+      return "see cyb-llm import --help";
+    case ErrorKind::OutOfMemory:
+      return "close other programs, or import on a machine with more memory";
+    case ErrorKind::UnsupportedModel:
+    case ErrorKind::UnsupportedOp:
+      return "look for another version of this model; docs/importing.md lists what can be imported";
+    default:
+      return "the files are damaged, incomplete or of different models; fetch or convert them again";
+  }
+}
+
+ImportReport run_import(const std::string& source_path, const ImportOptions& options,
+                        const ProgressCallback& progress) {
   ImportReport report;
   EncodingRules rules;
   rules.policy = options.encoding;
@@ -166,7 +190,7 @@ ImportReport import_model(const std::string& source_path, const ImportOptions& o
   writer.section("program", ir::print(program, {.weight_types = false, .fold_loops = true}));
   writer.section("vocab", source->vocab);
   if (!source->chat.empty()) writer.section("chat", source->chat);
-  for (const auto& [name, text] : source->chats) writer.section("chat." + name, text);
+  for (const auto& [name, text] : source->chats) writer.section(chat_section(name), text);
   writer.begin();
 
   meter.stage(ImportProgress::Stage::convert);
@@ -188,6 +212,18 @@ ImportReport import_model(const std::string& source_path, const ImportOptions& o
   writer.section("card", card_of(*source, family.name, source_path, options.source, report));
   writer.finish();
   return report;
+}
+
+}  // namespace
+
+ImportReport import_model(const std::string& source_path, const ImportOptions& options,
+                          const ProgressCallback& progress) {
+  try {
+    return run_import(source_path, options, progress);
+  } catch (const Error& e) {
+    if (e.advice().empty()) throw e.advise("{}", usual_advice(e.kind()));
+    throw;
+  }
 }
 
 }  // namespace cyb

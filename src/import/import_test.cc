@@ -35,6 +35,7 @@ struct Import {
       run(folder);
     } catch (const Error& e) {
       EXPECT_TRUE(target.names().empty()) << target.names().front();
+      EXPECT_FALSE(e.advice().empty()) << e.message();
       return e.message() + " / " + e.advice();
     }
     return "";
@@ -266,7 +267,7 @@ TEST(Import, TextsOfTheFolderArrive) {
   folder.files["generation_config.json"] =
       R"({"temperature":0.6,"top_p":1,"top_k":20,"do_sample":true,"eos_token_id":[2,7],"repetition_penalty":1.05})";
   folder.files["tokenizer_config.json"] =
-      R"({"add_bos_token":true,"chat_template":[{"name":"default","template":"old"},{"name":"tool_use","template":"T"}]})";
+      R"({"add_bos_token":true,"chat_template":[{"name":"default","template":"old"},{"name":"tool use","template":"T"}]})";
   folder.files["chat_template.jinja"] = "{{ messages }}\n~~~ kept\n";
   folder.files["README.md"] =
       "---\nlicense: apache-2.0\nlanguage:\n- en\n- de\nbase_model: a/b\n---\n# Title\n";
