@@ -151,7 +151,7 @@ BENCHMARK(ceiling_read)->Arg(2)->Unit(benchmark::kMicrosecond)->UseRealTime();
 
 void one_thread(benchmark::internal::Benchmark* b) {
   b->Unit(benchmark::kMicrosecond)->ArgNames({"heads", "kv", "dim", "context", "threads"});
-  for (const auto& shape : {std::array{9, 3, 64}, {14, 2, 64}, {4, 1, 256}, {32, 8, 128}})
+  for (const auto& shape : {std::array{9, 3, 64}, {14, 2, 64}, {4, 1, 256}, {32, 8, 128}, {12, 12, 64}})
     b->Args({shape[0], shape[1], shape[2], 1024, 1});
 }
 BENCHMARK(many_queries)->Apply(one_thread);

@@ -18,7 +18,7 @@ inline constexpr float kHidden = -__builtin_inff();
 // lanes on AVX2, 32 elsewhere.
 constexpr int blocks_beside(int rows) {
   if (kParts == 1) return 4;
-  if (kParts == 2) return rows == 1 ? 4 : rows <= 3 ? 2 : 1;
+  if (kParts == 2) return rows == 1 ? 4 : rows == 2 ? 2 : 1;
   return rows == 1 ? 4 : rows == 2 ? 2 : 1;
 }
 

@@ -35,6 +35,9 @@
 #include "ops/simd/vec_plain-inl.h"
 #endif
 
+#ifdef CYB_SIMD_TARGET
+HWY_BEFORE_NAMESPACE();
+#endif
 namespace cyb::CYB_SIMD {
 
 CYB_INLINE Vec operator+(Vec a, Vec b) { return add(a, b); }
@@ -61,3 +64,6 @@ CYB_INLINE Vec load16(const float* p) { return load(p); }
 CYB_INLINE Vec load16(const uint16_t* p) { return load_half(p); }
 
 }  // namespace cyb::CYB_SIMD
+#ifdef CYB_SIMD_TARGET
+HWY_AFTER_NAMESPACE();
+#endif

@@ -2,7 +2,8 @@
 // vec-inl.h by Highway in static dispatch: the target is what the compiler's flags give this file.
 #pragma once
 
-#define HWY_DISABLE_PCLMUL_AES 1  // Haswell flags have no AES, and nothing here wants it
+#define HWY_DISABLE_PCLMUL_AES 1     // Haswell flags have no AES, and nothing here wants it
+#define TOOLCHAIN_MISS_SYS_AUXV_H 1  // on ARM: no dispatch by Highway, hence no target attributes of its own
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
