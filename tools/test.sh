@@ -57,8 +57,12 @@ elif [ -n "$models" ]; then
   CYB_TEST_MODELS=$(cd "$models" && pwd)
   export CYB_TEST_MODELS
 else
-  cache=${CYB_TEST_CACHE:-$HOME/.cache/cyb-llm-test}
-  python3 tools/fetch_test_models.py --program build/$preset/cyb-llm --out "$cache/models" "${wanted[@]}"
-  export CYB_TEST_MODELS=$cache/models
+  cache=$(realpath -m "${CYB_TEST_CACHE:-$HOME/.cache/cyb-llm-test}")
+  python3 tools/fetch_test_models.py --program build/$preset/cyb-llm --out "$cache" "${wanted[@]}"
+  # What an earlier run fetched is not asked for again by its being there.
+  export CYB_TEST_MODELS=$PWD/build/$preset/test-models
+  rm -rf "$CYB_TEST_MODELS"
+  mkdir "$CYB_TEST_MODELS"
+  for name in "${wanted[@]}"; do ln -s "$cache/$name.gguf" "$CYB_TEST_MODELS/"; done
 fi
 exec ctest --test-dir build/$preset --output-on-failure --no-tests=error -j "$(nproc)" "$@"
