@@ -59,13 +59,20 @@ Greedy read_greedy(const json& j) {
   return g;
 }
 
-std::vector<std::string> tiny_golden_names() {
+namespace {
+
+std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(goldens_folder() + "/llama_style"))
+  for (const auto& entry : std::filesystem::directory_iterator(goldens_folder() + folder))
     if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;
 }
+
+}  // namespace
+
+std::vector<std::string> tiny_golden_names() { return names_in("/llama_style"); }
+std::vector<std::string> real_golden_names() { return names_in("/real"); }
 
 TinyGolden read_tiny_golden(const std::string& name) {
   const json j = read_json(goldens_folder() + "/llama_style/" + name + ".json");

@@ -41,6 +41,16 @@ std::vector<uint16_t> from_planes(const std::string& bytes) {
   return out;
 }
 
+// Row `p` of `n` ids, stored as differences, with their log-probabilities in steps of −1/2048.
+void unpack(const std::vector<uint32_t>& gaps, const std::vector<uint16_t>& probs, size_t p, size_t n,
+            std::vector<int32_t>* ids, std::vector<float>* log_prob) {
+  int32_t id = 0;
+  for (size_t k = p * n; k < (p + 1) * n; ++k) {
+    ids->push_back(id += static_cast<int32_t>(gaps[k]));
+    log_prob->push_back(-static_cast<float>(probs[k]) / 2048.0f);
+  }
+}
+
 }  // namespace
 
 RealGolden read_real_golden(const std::string& name) {
@@ -72,20 +82,20 @@ RealGolden read_real_golden(const std::string& name) {
   const auto gaps = as_values<uint32_t>(section(j, bin, "text_top_ids"));
   const auto probs = from_planes(section(j, bin, "text_top_log_probs"));
   const auto rest = as_values<float>(section(j, bin, "text_rest"));
+  const auto tail_gaps = as_values<uint32_t>(section(j, bin, "text_tail_ids"));
+  const auto tail_probs = from_planes(section(j, bin, "text_tail_log_probs"));
+  const auto tail = j.at("tail").get<size_t>();
   const auto best = as_values<int32_t>(section(j, bin, "text_best"));
   const auto top = j.at("top").get<size_t>();
   if (gaps.size() != probs.size() || gaps.size() != rest.size() * top || best.size() != rest.size() ||
+      tail_gaps.size() != tail_probs.size() || tail_gaps.size() != rest.size() * tail ||
       rest.size() + 1 != g.text_ids.size())
     throw error(ErrorKind::InvalidFile, "{}: sections and sizes disagree", base);
   g.text_top.resize(rest.size());
   for (size_t p = 0; p < rest.size(); ++p) {
     TopLogProbs& t = g.text_top[p];
-    int32_t id = 0;
-    for (size_t k = 0; k < top; ++k) {
-      id += static_cast<int32_t>(gaps[p * top + k]);
-      t.ids.push_back(id);
-      t.log_prob.push_back(-static_cast<float>(probs[p * top + k]) / 2048.0f);
-    }
+    unpack(gaps, probs, p, top, &t.ids, &t.log_prob);
+    unpack(tail_gaps, tail_probs, p, tail, &t.tail_ids, &t.tail_log_prob);
     t.rest = rest[p];
     t.best = best[p];
   }
@@ -104,25 +114,49 @@ double log_sum_exp(const float* logits, int64_t vocab) {
 
 }  // namespace
 
-double kl_on_partition(const TopLogProbs& reference, const float* logits, int64_t vocab) {
-  const double total = log_sum_exp(logits, vocab);
-  // The stored log-probabilities are rounded; both sides of the partition are made to sum to 1 again.
+namespace {
+
+// Σ p·(log p − log q) over the stored tokens. The stored log-probabilities are rounded: `shift` makes them
+// and the rest sum to 1 again.
+double kl_inside(const TopLogProbs& reference, const float* logits, double total, double shift) {
+  double kl = 0;
+  for (size_t k = 0; k < reference.ids.size(); ++k) {
+    const double p = reference.log_prob[k] - shift;
+    kl += std::exp(p) * (p - (logits[reference.ids[k]] - total));
+  }
+  return kl;
+}
+
+double rounding_shift(const TopLogProbs& reference) {
   double mass = std::exp(static_cast<double>(reference.rest));
   for (float l : reference.log_prob) mass += std::exp(static_cast<double>(l));
-  const double shift = std::log(mass);
-  double kl = 0, others = 0;
+  return std::log(mass);
+}
+
+}  // namespace
+
+double kl_estimate(const TopLogProbs& reference, const float* logits, int64_t vocab) {
+  const double total = log_sum_exp(logits, vocab), shift = rounding_shift(reference);
+  double outside = 0;
+  for (size_t k = 0; k < reference.tail_ids.size(); ++k)
+    outside += reference.tail_log_prob[k] - shift - (logits[reference.tail_ids[k]] - total);
+  return kl_inside(reference, logits, total, shift) +
+         std::exp(reference.rest - shift) * outside / static_cast<double>(reference.tail_ids.size());
+}
+
+double kl_on_partition(const TopLogProbs& reference, const float* logits, int64_t vocab) {
+  const double total = log_sum_exp(logits, vocab), shift = rounding_shift(reference);
+  double others = 0;
   size_t k = 0;
   for (int64_t i = 0; i < vocab; ++i) {
-    const double q = logits[i] - total;
-    if (k < reference.ids.size() && reference.ids[k] == i) {
-      const double p = reference.log_prob[k++] - shift;
-      kl += std::exp(p) * (p - q);
-    } else {
-      others += std::exp(q);
-    }
+    if (k < reference.ids.size() && reference.ids[k] == i)
+      ++k;
+    else
+      others += std::exp(logits[i] - total);
   }
   const double rest = reference.rest - shift;
-  return kl + std::exp(rest) * (rest - std::log(std::max(others, 1e-30)));
+  return kl_inside(reference, logits, total, shift) +
+         std::exp(rest) * (rest - std::log(std::max(others, 1e-30)));
 }
 
 double log_probability(const float* logits, int64_t vocab, int32_t token) {

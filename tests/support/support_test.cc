@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -36,7 +37,7 @@ TEST(TinyGolden, EveryFileIsCompleteAndItsMarginsAreWideEnough) {
     SCOPED_TRACE(name);
     const TinyGolden g = read_tiny_golden(name);
     EXPECT_EQ(g.name, name);
-    EXPECT_NO_THROW((void)json::parse(g.config));
+    EXPECT_TRUE(json::accept(g.config));
     EXPECT_GE(g.tensors.size(), 10u);
     ASSERT_FALSE(g.sequences.empty());
     for (const Sequence& s : g.sequences) {
@@ -76,7 +77,42 @@ TEST(TinyGolden, CheckpointHoldsEveryTensorWhereItsHeaderSays) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(Measures, KlOnThePartitionMatchesHandArithmetic) {
+TEST(RealGolden, FilesAreCompleteAndConsistent) {
+  const auto names = real_golden_names();
+  EXPECT_GE(names.size(), 2u);
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name);
+    const RealGolden g = read_real_golden(name);
+    EXPECT_EQ(g.greedy.tokens.size(), 64u);
+    ASSERT_EQ(g.greedy.margins.size(), 64u);
+    for (float m : g.greedy.margins) EXPECT_GE(m, 0.01f);
+    EXPECT_EQ(g.logit_positions.size(), 16u);
+    // The stored logits and the greedy tokens come from different runs of the reference and must agree.
+    const auto prompt = static_cast<int32_t>(g.greedy.prompt.size());
+    for (size_t i = 0; i < g.logit_positions.size(); ++i) {
+      if (g.logit_positions[i] < prompt - 1) continue;
+      const float* row = g.logits.row(static_cast<int64_t>(i));
+      EXPECT_EQ(std::max_element(row, row + g.vocab) - row,
+                g.greedy.tokens[static_cast<size_t>(g.logit_positions[i] - prompt + 1)]);
+    }
+    EXPECT_GE(g.text_ids.size(), 1900u);
+    ASSERT_EQ(g.text_top.size() + 1, g.text_ids.size());
+    for (size_t p = 0; p < g.text_top.size(); ++p) {
+      const TopLogProbs& t = g.text_top[p];
+      double mass = std::exp(static_cast<double>(t.rest));
+      for (float l : t.log_prob) mass += std::exp(static_cast<double>(l));
+      EXPECT_NEAR(mass, 1, 3e-4);
+      EXPECT_TRUE(std::is_sorted(t.ids.begin(), t.ids.end()));
+      EXPECT_EQ(t.tail_ids.size(), 64u);
+      const auto found = std::find(t.ids.begin(), t.ids.end(), g.text_ids[p + 1]);
+      if (found != t.ids.end()) {
+        EXPECT_NEAR(t.log_prob[static_cast<size_t>(found - t.ids.begin())], g.text_log_likelihood[p], 3e-4);
+      }
+    }
+  }
+}
+
+TEST(Measures, KlMatchesHandArithmetic) {
   // Reference: 0.5, 0.25 and a rest of 0.25 over two tokens; ours: 0.25, 0.25, 0.25, 0.25.
   TopLogProbs reference;
   reference.ids = {0, 2};
@@ -86,6 +122,11 @@ TEST(Measures, KlOnThePartitionMatchesHandArithmetic) {
   const double expected = 0.5 * std::log(2.0) + 0.25 * std::log(1.0) + 0.25 * std::log(0.25 / 0.5);
   EXPECT_NEAR(kl_on_partition(reference, ours, 4), expected, 1e-6);
   EXPECT_NEAR(log_probability(ours, 4, 3), std::log(0.25), 1e-12);
+  // The rest as a sample of two tokens of 0.125 each: 0.25 · log(0.125 / 0.25).
+  reference.tail_ids = {1, 3};
+  reference.tail_log_prob = {std::log(0.125f), std::log(0.125f)};
+  const double full = 0.5 * std::log(2.0) + 0.25 * std::log(1.0) + 0.25 * std::log(0.125 / 0.25);
+  EXPECT_NEAR(kl_estimate(reference, ours, 4), full, 1e-6);
 }
 
 TEST(Measures, RowErrorIsRelativeToTheRowsLargestAndKeepsNan) {
