@@ -219,6 +219,9 @@ Model read(const Config& c) {
   if (m.heads % m.kv_heads != 0)
     throw c.invalid(key("num_key_value_heads"), "{} heads do not share {} key heads evenly", m.heads,
                     m.kv_heads);
+  positive(c, "max_position_embeddings");
+  if (const float eps = c.epsilon(key("rms_norm_eps")); !(eps >= 0 && eps < 1))
+    throw c.invalid(key("rms_norm_eps"), "{} is out of range", eps);
   m.eps = std::stod(fmt::format("{}", c.epsilon(key("rms_norm_eps"))));  // the decimal that people write
   m.norm_offset = d.norm_plus_one ? 1 : 0;
   m.tie = c.boolean(key("tie_word_embeddings"));

@@ -2,6 +2,7 @@
 #include "families/rope.h"
 
 #include <array>
+#include <cmath>
 
 namespace cyb {
 namespace {
@@ -61,6 +62,8 @@ ir::RopeAttrs rope_attrs(const Config& config, const std::string& path, int64_t 
   for (size_t i = 0; i < kTypes.size(); i++)
     if (type == kTypes[i]) a.scaling = static_cast<ir::RopeScaling>(i);
   a.theta = config.real(path + ".rope_theta");
+  if (!(a.theta > 0) || !std::isfinite(a.theta))
+    throw config.invalid(path + ".rope_theta", "{} is not positive", a.theta);
   const double partial = config.real_or(path + ".partial_rotary_factor", 1.0);
   const auto dims = static_cast<int64_t>(static_cast<double>(head_dim) * partial);
   if (dims <= 0 || dims % 2 != 0 || dims > head_dim)
@@ -68,8 +71,11 @@ ir::RopeAttrs rope_attrs(const Config& config, const std::string& path, int64_t 
   if (dims != head_dim) a.dims = dims;
   const int64_t context = config.integer("architecture.max_position_embeddings");
   if (a.scaling == ir::RopeScaling::none) return a;
-  a.factor = config.real_or(path + ".factor", 1.0);
-  if (a.factor <= 0) throw config.invalid(path + ".factor", "{} is not positive", a.factor);
+  const bool needs_factor =
+      a.scaling != ir::RopeScaling::longrope && a.scaling != ir::RopeScaling::proportional;
+  a.factor = needs_factor ? config.real(path + ".factor") : config.real_or(path + ".factor", 1.0);
+  if (!(a.factor > 0) || !std::isfinite(a.factor))
+    throw config.invalid(path + ".factor", "{} is not positive", a.factor);
   a.low_freq_factor = config.real_or(path + ".low_freq_factor", 1.0);
   a.high_freq_factor = config.real_or(path + ".high_freq_factor", 4.0);
   a.beta_fast = config.real_or(path + ".beta_fast", 32.0);

@@ -302,7 +302,10 @@ Config gguf_config(const GgufFile& file, std::vector<std::string>* warnings) {
   c.set(arch("num_key_value_heads"), kv_heads);
   c.set(arch("head_dim"), head_dim);
   c.set(arch("max_position_embeddings"), keys.integer("context_length"));
-  c.set(arch("rms_norm_eps"), ConfigValue::from_epsilon(keys.real("attention.layer_norm_rms_epsilon")));
+  const double epsilon = keys.real("attention.layer_norm_rms_epsilon");
+  if (!(epsilon >= 0 && epsilon < 1))
+    throw error(ErrorKind::InvalidConfig, "{} is {}", keys.full("attention.layer_norm_rms_epsilon"), epsilon);
+  c.set(arch("rms_norm_eps"), ConfigValue::from_epsilon(epsilon));
   c.set(arch("tie_word_embeddings"), file.find("output.weight") == nullptr);
   if (std::string_view(a.model_type) == "llama") {
     c.set(arch("attention_bias"), file.find("blk.0.attn_q.bias") != nullptr);

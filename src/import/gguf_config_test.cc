@@ -94,6 +94,13 @@ TEST(GgufConfig, WhatWouldBeComputedWronglyIsRefused) {
   EXPECT_HAS(failure(base("llama").set("llama.vocab_size", 6u)), "has 5 rows");
   EXPECT_HAS(failure(base("qwen2").set("qwen2.attention.sliding_window", 6u)), "sliding window");
   EXPECT_HAS(failure(base("llama", 0)), "block_count");
+  GgufBuilder infinite;
+  infinite.set("general.architecture", "llama")
+      .set("llama.block_count", 1u)
+      .set("llama.context_length", 128u);
+  infinite.set("llama.embedding_length", 8u).set("llama.feed_forward_length", 12u);
+  infinite.set("llama.attention.head_count", 2u).set("llama.attention.layer_norm_rms_epsilon", INFINITY);
+  EXPECT_HAS(failure(infinite.f32("token_embd.weight", {8, 1}, std::vector<float>(8))), "epsilon is inf");
   std::vector<std::string> warnings;
   config_of(base("llama").set("llama.something.new", 1u), &warnings);
   ASSERT_EQ(warnings.size(), 1u);

@@ -213,6 +213,21 @@ TEST(Import, ConfigIsCheckedFirst) {
   TinyFolder broken;
   broken.files["config.json"] = "version https://git-lfs.github.com/spec/v1\n";
   EXPECT_HAS(Import().fail(broken), "config.json: no valid JSON");
+  for (const char* key : {"\"rms_norm_eps\":1e300", "\"rope_theta\":-1.0", "\"max_position_embeddings\":0",
+                          "\"rope_scaling\":{\"rope_type\":\"linear\"}"}) {
+    TinyFolder odd;
+    std::string& config = odd.files["config.json"];
+    const std::string name(key, std::string(key).find(':'));
+    if (const size_t at = config.find(name); at != std::string::npos)
+      config.replace(at, config.find(',', at) - at, key);
+    else
+      config.insert(1, std::string(key) + ",");
+    EXPECT_NE(Import().fail(odd), "") << key;
+  }
+  TinyFolder small;
+  small.add("model.embed_tokens.weight", {3, 32});
+  small.files["config.json"].replace(small.files["config.json"].find("300"), 3, "3");
+  EXPECT_EQ(Import().fail(small), "");  // 256 tokens: few enough to be added ones
   TinyFolder no_tokenizer;
   no_tokenizer.files.erase("tokenizer.json");
   EXPECT_HAS(Import().fail(no_tokenizer), "tokenizer");

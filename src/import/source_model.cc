@@ -39,6 +39,11 @@ std::unique_ptr<SourceModel> open_gguf_folder(const fs::path& folder) {
 
 void SourceModel::check_vocabulary(int64_t tokens) {
   const int64_t rows = config.integer_or("architecture.vocab_size", tokens);
+  constexpr int64_t kFew = 256;
+  if (tokens > rows + kFew)
+    throw error(ErrorKind::Tokenizer, "the tokenizer has {} tokens, the embeddings have {} rows", tokens,
+                rows)
+        .advise("tokenizer and weights are not of the same model");
   if (tokens > rows)
     warnings.push_back(fmt::format(
         "the tokenizer has {} tokens, the embeddings {} rows: the last ones cannot be used", tokens, rows));
