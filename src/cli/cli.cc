@@ -50,6 +50,25 @@ int run(int argc, char** argv) {
   return 0;
 }
 
+// Where the thrower had none: each error ends in what to do.
+const char* general_advice(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::UnsupportedOp:
+    case ErrorKind::UnsupportedModel:
+      return "use another model or another conversion of it; docs/ says what is supported";
+    case ErrorKind::OutOfMemory:
+      return "close other programs, or use a smaller model or context";
+    case ErrorKind::BackendInit:
+      return "choose another backend with --backend";
+    case ErrorKind::Io:
+      return "check the path, its permissions and the room on the disk";
+    case ErrorKind::Usage:
+      return "--help shows what can be given";
+    default:
+      return "the file is damaged, or was made for another program: fetch or import it again";
+  }
+}
+
 }  // namespace
 
 std::string examples(const std::vector<std::string>& lines) {
@@ -73,7 +92,7 @@ int cli_main(int argc, char** argv) {
   } catch (const Exit& exit) {
     return exit.status;
   } catch (const Error& e) {
-    print_error(e.message(), e.advice());
+    print_error(e.message(), e.advice().empty() ? general_advice(e.kind()) : e.advice());
     return e.kind() == ErrorKind::Usage ? 2 : 1;
   } catch (const std::bad_alloc&) {
     print_error("the system gives no more memory", "close other programs, or use a smaller model or context");

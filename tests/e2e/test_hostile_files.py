@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hostile files end in an error, quickly, in little memory, and leave nothing behind.
 
-    hostile_files.py --program build/asan/cyb-llm [--only PART] [--keep DIR] [--list]
+    test_hostile_files.py --program build/asan/cyb-llm [--only PART] [--keep DIR] [--list]
 
 Each of some 500 spoilt files (GGUF, safetensors folders with their config.json and tokenizer.json, `.model`) is given
 to `import` or `show --verify`. Asserted: exit status 1; two lines on the error stream, `error:` and `advice:`, from an
