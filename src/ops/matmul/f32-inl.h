@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kDepth = 256;  // columns of one chain
 constexpr int kPanelGroups = kPanel / 8;
-constexpr int64_t kRowBlock = 96;  // rows that share a panel; a multiple of every kRowTile
+constexpr int64_t kRowBlock = 192;  // rows that share a panel; a multiple of every kRowTile
 
 inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -45,20 +45,19 @@ inline void chain_tile(int64_t depth, const float* x, int64_t ldx, const float* 
     }
 }
 
-template <int ROWS>
-void chain_rows_at_most(int64_t rows, int64_t depth, const float* x, int64_t ldx, const float* panel,
-                        int64_t ldp, float* total) {
-  if (rows == ROWS)
-    chain_tile<ROWS, kPanel / kWide>(depth, x, ldx, panel, ldp, total);
-  else if constexpr (ROWS > 1)
-    chain_rows_at_most<ROWS - 1>(rows, depth, x, ldx, panel, ldp, total);
-}
-
+// Any number of rows, in tiles of kRowTile, 4, 2 and 1.
 void chain_rows(int64_t rows, int64_t depth, const float* x, int64_t ldx, const float* panel, int64_t ldp,
                 float* total) {
+  constexpr int kVecs = kPanel / kWide;
   for (; rows >= kRowTile; rows -= kRowTile, x += kRowTile * ldx, total += kRowTile * kPanel)
-    chain_tile<kRowTile, kPanel / kWide>(depth, x, ldx, panel, ldp, total);
-  if (rows > 0) chain_rows_at_most<kRowTile - 1>(rows, depth, x, ldx, panel, ldp, total);
+    chain_tile<kRowTile, kVecs>(depth, x, ldx, panel, ldp, total);
+  for (; rows >= 4; rows -= 4, x += 4 * ldx, total += 4 * kPanel)
+    chain_tile<4, kVecs>(depth, x, ldx, panel, ldp, total);
+  if (rows >= 2) {
+    chain_tile<2, kVecs>(depth, x, ldx, panel, ldp, total);
+    rows -= 2, x += 2 * ldx, total += 2 * kPanel;
+  }
+  if (rows > 0) chain_tile<1, kVecs>(depth, x, ldx, panel, ldp, total);
 }
 
 template <class E>
@@ -219,10 +218,10 @@ __attribute__((noinline)) void finish(const MatmulArgs& args, int64_t row, int64
     }
 }
 
-// Few rows: G groups straight from memory, one chain for each row of each group, expanded four columns at a
-// time.
+// Few rows: `count` ≤ G groups straight from memory, one chain for each row of each group, expanded four
+// columns at a time. With fewer than G groups the last one is computed again.
 template <class E, int G, int ROWS>
-void chain_few(const MatmulArgs& args, int64_t row, int64_t group) {
+void chain_few(const MatmulArgs& args, int64_t row, int64_t group, int64_t count) {
   const int64_t k = args.w.k, ldx = args.ldx;
   const float* x = args.x + row * ldx;
   V8 total[G][ROWS];
@@ -239,7 +238,7 @@ void chain_few(const MatmulArgs& args, int64_t row, int64_t group) {
     for (; at + 32 <= end; at += 32) {
       typename E::Block block[G];
 #pragma GCC unroll 4
-      for (int g = 0; g < G; g++) block[g] = E::block(args.w.data, k, group + g, at);
+      for (int g = 0; g < G; g++) block[g] = E::block(args.w.data, k, group + min64(g, count - 1), at);
 #pragma GCC unroll 8
       for (int j = 0; j < 8; j++) {
         V8 w[G][4];
@@ -258,7 +257,7 @@ void chain_few(const MatmulArgs& args, int64_t row, int64_t group) {
     if (at < end) {
       alignas(64) float tail[32 * kPanel];
       for (int g = 0; g < G; g++) {
-        E::run(args.w.data, k, group + g, at, end - at, tail);
+        E::run(args.w.data, k, group + min64(g, count - 1), at, end - at, tail);
         for (int64_t i = 0; i < end - at; i++)
           for (int m = 0; m < ROWS; m++)
             acc[g][m] = v8_fma(v8_set1(x[m * ldx + at + i]), v8_load(tail + i * kPanel), acc[g][m]);
@@ -268,7 +267,7 @@ void chain_few(const MatmulArgs& args, int64_t row, int64_t group) {
       for (int m = 0; m < ROWS; m++) total[g][m] = v8_add(total[g][m], acc[g][m]);
   }
   alignas(32) float out[ROWS * 8];
-  for (int g = 0; g < G; g++) {
+  for (int g = 0; g < count; g++) {
     for (int m = 0; m < ROWS; m++) v8_store(out + 8 * m, total[g][m]);
     finish(args, row, ROWS, (group + g) * 8, out, 8);
   }
@@ -277,10 +276,8 @@ void chain_few(const MatmulArgs& args, int64_t row, int64_t group) {
 template <class E, int ROWS>
 void chains_few(const MatmulArgs& args, const MatmulRange& range) {
   constexpr int kGroups = ROWS == 1 ? E::kStreams : E::kStreams > 2 ? 2 : E::kStreams;
-  int64_t group = range.group_begin;
-  for (; group + kGroups <= range.group_end; group += kGroups)
-    chain_few<E, kGroups, ROWS>(args, range.row_begin, group);
-  for (; group < range.group_end; group++) chain_few<E, 1, ROWS>(args, range.row_begin, group);
+  for (int64_t group = range.group_begin; group < range.group_end; group += kGroups)
+    chain_few<E, kGroups, ROWS>(args, range.row_begin, group, min64(kGroups, range.group_end - group));
 }
 
 template <class Expand>

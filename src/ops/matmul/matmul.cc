@@ -93,7 +93,7 @@ void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs
   for (int i = 0; i < count; i++) {
     const MatmulArgs& a = args[i];
     const int64_t groups = std::max<int64_t>(ceil_div<int64_t>(a.w.n, 8), 1);
-    const int64_t row_bytes = a.xq ? q8_row_stride(a.w.k) * int64_t{sizeof(Q8Block)} : 2048;
+    const int64_t row_bytes = a.xq ? q8_row_stride(a.w.k) * int64_t{sizeof(Q8Block)} : 1024;
     cuts[i] = cut(a.m, a.w.n, row_bytes,
                   static_cast<int64_t>(weight_bytes(a.w.encoding, a.w.n, a.w.k, a.w.tiled)) / groups, 1,
                   pool.threads());
@@ -111,7 +111,7 @@ void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs
 
 void dense_run(ThreadPool& pool, const MatmulKernels& kernels, const DenseArgs& args) {
   const int64_t batches = args.batch[0] * args.batch[1];
-  const Cut c = cut(args.m, args.n, 2048, args.k * 32, batches, pool.threads());
+  const Cut c = cut(args.m, args.n, 1024, args.k * 32, batches, pool.threads());
   if (c.tiles() == 0) return;
   pool.parallel_for(batches * c.tiles(), 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; t++)

@@ -186,27 +186,32 @@ void tile(const MatmulArgs& args, int64_t row, int64_t group) {
   for (int g = 0; g < GROUPS; g++) finish(args, row, ROWS, (group + g) * 8, total + 8 * g, 8 * GROUPS);
 }
 
-template <class E, int GROUPS, int ROWS>
-void rows_at_most(const MatmulArgs& args, int64_t rows, int64_t row, int64_t group) {
-  if (rows == ROWS)
-    tile<E, GROUPS, ROWS>(args, row, group);
-  else if constexpr (ROWS > 1)
-    rows_at_most<E, GROUPS, ROWS - 1>(args, rows, row, group);
-}
-
 template <class E>
 void q8_acts(const MatmulArgs& args, const MatmulRange& range) {
-  const int64_t rows = range.row_end - range.row_begin;
+  const int64_t end = range.row_end;
   int64_t group = range.group_begin;
-  if (rows > 8)
+  if (end - range.row_begin > 8)
     for (; group + 2 <= range.group_end; group += 2) {
       int64_t row = range.row_begin;
-      for (; row + 12 <= range.row_end; row += 12) tile<E, 2, 12>(args, row, group);
-      if (row < range.row_end) rows_at_most<E, 2, 11>(args, range.row_end - row, row, group);
+      for (; row + 12 <= end; row += 12) tile<E, 2, 12>(args, row, group);
+      for (; row + 4 <= end; row += 4) tile<E, 2, 4>(args, row, group);
+      for (; row < end; row++) tile<E, 2, 1>(args, row, group);
     }
-  for (; group < range.group_end; group++)
-    for (int64_t row = range.row_begin; row < range.row_end; row += 8)
-      rows_at_most<E, 1, 8>(args, min64(8, range.row_end - row), row, group);
+  for (; group < range.group_end; group++) {
+    int64_t row = range.row_begin;
+    for (; row + 4 <= end; row += 4) tile<E, 1, 4>(args, row, group);
+    switch (end - row) {
+      case 3:
+        tile<E, 1, 3>(args, row, group);
+        break;
+      case 2:
+        tile<E, 1, 2>(args, row, group);
+        break;
+      case 1:
+        tile<E, 1, 1>(args, row, group);
+        break;
+    }
+  }
 }
 
 }  // namespace
