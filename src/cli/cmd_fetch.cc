@@ -87,6 +87,7 @@ struct FetchCommand {
   void import_fetched(const Fetched& fetched, const Settings& settings, ImportOptions options) const {
     options.name = name.empty() ? fetched.name : name;
     options.source = fetched.source;
+    options.license = fetched.license;
     options.out = out;
     if (out.empty()) {
       options.out = stored_path(settings, options.name);

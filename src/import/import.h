@@ -19,6 +19,7 @@ struct ImportOptions {
   std::string name;  // empty: from the source's file or folder name
   std::string
       source;  // what lineage names as the source ("hf:org/repo"); empty: what the source says of itself
+  std::string license;  // what the catalog or the hub says; used where the source itself is silent
   EncodingPolicy encoding = EncodingPolicy::automatic;
   bool canonical = false;  // format version 2, without addenda
   int threads = 0;         // 0: all processors
