@@ -216,6 +216,10 @@ def main():
 
     found = {name: [] for name in runs}
     bandwidth = []
+    others = os.getloadavg()[0]
+    if others > 0.3:
+        print(f"WARNING: other programs keep {others:.1f} processors busy; llama.cpp's threads wait for each other by spinning, "
+              "and lose far more than ours: these ratios mean nothing", file=sys.stderr)
     for number in range(arguments.rounds):
         bandwidth.append(read_bandwidth(work, arguments.threads))
         for name, run in runs.items():      # A, B, C, D, A, B, …: slow drifts hit all alike
