@@ -48,7 +48,7 @@ void derive_merges(TokenizerSpec* spec, const std::vector<double>& scores, const
   std::vector<Cut> cuts;
   for (uint32_t id = 0; id < tokens.size(); ++id) {
     std::string_view text = tokens[id];
-    if (excluded[id] || text.size() < 2 || text.size() > 1024) continue;
+    if (excluded[id] || text.size() < 2 || text.size() > 256) continue;
     size_t first = cuts.size();
     for (size_t at = utf8_previous(text, text.size()); at > 0; at = utf8_previous(text, at)) {
       if (index.find(tokens, text.substr(0, at)) == StringIndex::kNone) continue;

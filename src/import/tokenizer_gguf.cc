@@ -152,7 +152,7 @@ void gemma(const Fields& f, TokenizerSpec* spec) {
 void sentencepiece_bpe(const Fields& f, TokenizerSpec* spec) {
   spec->byte_fallback = true;
   spec->fuse_unk = true;
-  bool is_gemma = f.architecture.starts_with("gemma");
+  bool is_gemma = f.architecture.starts_with("gemma") || f.model == "gemma4";
   if (is_gemma) {
     gemma(f, spec);
   } else {
@@ -311,6 +311,7 @@ TokenizerSpec tokenizer_from_gguf(const GgufTokenizerFields& f) {
   set_roles(f, &spec);
   set_added(f, &spec);
   bool bos = false, eos = false;  // without a word in the file
+  bool no_bos = false;            // whatever the file says
   if (f.model == "gpt2") {
     byte_level(f, &spec);
     spec.unk.reset();  // these models leave out bytes that have no token
@@ -319,6 +320,10 @@ TokenizerSpec tokenizer_from_gguf(const GgufTokenizerFields& f) {
     sentencepiece_bpe(f, &spec);
     if (f.architecture == "phi3") phi3_strips(&spec);
     bos = true;
+  } else if (f.model == "gemma4") {
+    // The files ask for BOS, but the model's own tokenizer adds none: its chat template writes it.
+    sentencepiece_bpe(f, &spec);
+    no_bos = true;
   } else if (f.model == "t5") {
     unigram(f, &spec);
     eos = true;
@@ -326,9 +331,9 @@ TokenizerSpec tokenizer_from_gguf(const GgufTokenizerFields& f) {
     wordpiece(f, &spec);
   } else {
     throw error(ErrorKind::Tokenizer, "GGUF: the tokenizer '{}' is not known", f.model)
-        .advise("known are gpt2, llama, t5 and bert; import the model from its original files");
+        .advise("known are gpt2, llama, gemma4, t5 and bert; import the model from its original files");
   }
-  bos = f.add_bos.value_or(bos) && spec.bos;
+  bos = f.add_bos.value_or(bos) && spec.bos && !no_bos;
   eos = f.add_eos.value_or(eos) && spec.eos;
   if (spec.post_processor.empty() && (bos || eos)) spec.post_processor = {bos_eos_template(spec, bos, eos)};
   check_tokenizer(spec);

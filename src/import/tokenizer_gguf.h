@@ -19,7 +19,7 @@ class GgufMetadata;
 // given to.
 struct GgufTokenizerFields {
   std::string architecture;              // general.architecture
-  std::string model;                     // tokenizer.ggml.model: gpt2, llama, t5, bert
+  std::string model;                     // tokenizer.ggml.model: gpt2, llama, gemma4, t5, bert
   std::string pre;                       // tokenizer.ggml.pre; empty if absent
   std::vector<std::string_view> tokens;  // tokenizer.ggml.tokens
   std::vector<int64_t> types;            // tokenizer.ggml.token_type; empty or one a token

@@ -73,6 +73,19 @@ TEST(GgufTokenizer, BuildsSentencePieceMergesFromScores) {
   EXPECT_EQ(Tokenizer(tokenizer_from_gguf(f)).encode("ab"), Ids{7});
 }
 
+TEST(GgufTokenizer, Gemma4BringsMergesAndAddsNoBos) {
+  GgufTokenizerFields f = sample("gemma4");
+  f.architecture = "gemma4";
+  f.tokens = {"<pad>", "<bos>", "<unk>", "▁", "a", "▁a", "▁▁"};
+  f.types = {3, 3, 2, 1, 1, 1, 4};
+  f.merges = {"▁ a", "▁ ▁"};
+  f.bos = 1;
+  f.add_bos = true;
+  Tokenizer t(tokenizer_from_gguf(f));
+  EXPECT_EQ(t.encode("a  a"), (Ids{4, 3, 5}));
+  EXPECT_FALSE(t.adds_bos());
+}
+
 TEST(GgufTokenizer, ReadsUnigramWithItsBlanks) {
   GgufTokenizerFields f = sample("t5");
   f.architecture = "t5";

@@ -200,15 +200,16 @@ void apply_config(const json& config, TokenizerSpec* spec) {
         fail(fmt::format("added token '{}' of tokenizer_config.json is not a number with settings", key));
       auto id = static_cast<uint32_t>(std::stoul(key));
       if (id >= kMaxTokens) fail(fmt::format("added token {} of tokenizer_config.json", id));
-      grows = grows || !tokens.contains(id);
-      put_token(&tokens, id, text(value, "content"));
       AddedToken token = read_added(value, id);
+      token.outside = !tokens.contains(id);
+      grows = grows || token.outside;
+      put_token(&tokens, id, text(value, "content"));
       auto known = std::find_if(spec->added.begin(), spec->added.end(),
                                 [&](const AddedToken& t) { return t.id == id; });
       if (known == spec->added.end())
         spec->added.push_back(token);
       else
-        *known = token;
+        token.outside = known->outside, *known = token;
     }
     if (grows) fill_tokens(tokens, spec);
   }
@@ -256,8 +257,10 @@ TokenizerSpec tokenizer_from_json(std::string_view tokenizer_json, std::string_v
       for (const json& token : added) {
         if (!token.is_object()) fail("an added token is not an object");
         uint32_t id = id_of(member(token, "id"), "an added token");
+        bool outside = !tokens.contains(id);
         put_token(&tokens, id, text(token, "content"));
         spec.added.push_back(read_added(token, id));
+        spec.added.back().outside = outside;
       }
     }
     fill_tokens(tokens, &spec);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/added_tokens.h"
 
+#include "base/error.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
 
@@ -8,31 +9,24 @@ namespace cyb {
 
 void AddedTokens::add(const AddedToken& token, std::string_view content) {
   if (content.empty()) return;
-  uint32_t node = 0;
-  for (char c : content) {
-    auto [entry, fresh] =
-        nodes_[node].next.try_emplace(static_cast<unsigned char>(c), static_cast<uint32_t>(nodes_.size()));
-    node = entry->second;
-    if (fresh) nodes_.emplace_back();
-  }
-  if (nodes_[node].token >= 0) return;  // the first of equal contents stays
-  nodes_[node].token = static_cast<int>(tokens_.size());
+  // Added tokens of a kilobyte do not exist; looking for them would take long.
+  if (content.size() > 1024)
+    throw error(ErrorKind::Tokenizer, "added token {} is {} bytes long", token.id, content.size())
+        .advise("at most 1024 are supported; the tokenizer description may be damaged");
+  uint32_t before = contents_.insert(content, static_cast<uint32_t>(tokens_.size()));
+  if (before != ByteTrie::kNone) contents_.insert(content, before);  // the first of equal contents stays
   tokens_.push_back(token);
 }
 
 int AddedTokens::match(std::string_view text, size_t pos, size_t* end) const {
-  int found = -1;
-  uint32_t node = 0;
-  for (size_t i = pos; i < text.size(); ++i) {
-    const auto& next = nodes_[node].next;
-    auto step = next.find(static_cast<unsigned char>(text[i]));
-    if (step == next.end()) break;
-    node = step->second;
-    if (nodes_[node].token < 0) continue;
-    found = nodes_[node].token;
-    *end = i + 1;
+  uint32_t found = ByteTrie::kNone, node = 0;
+  for (size_t i = pos; i < text.size() && (node = contents_.next(node, text[i])) != 0;) {
+    ++i;
+    if (contents_.value(node) == ByteTrie::kNone) continue;
+    found = contents_.value(node);
+    *end = i;
   }
-  return found;
+  return static_cast<int>(found);
 }
 
 namespace {
@@ -50,8 +44,8 @@ bool word_after(std::string_view text, size_t pos) {
 
 std::vector<TextPart> AddedTokens::split(std::string_view text, bool parse_special) const {
   std::vector<TextPart> parts;
-  bool starts[256] = {};
-  for (const auto& [byte, node] : nodes_[0].next) starts[byte] = true;
+  bool starts[256];
+  for (int byte = 0; byte < 256; ++byte) starts[byte] = contents_.next(0, static_cast<char>(byte)) != 0;
   size_t done = 0;  // text before it is in `parts`
   for (size_t i = 0; i < text.size();) {
     size_t end = 0;

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "text/byte_trie.h"
 #include "text/tokenizer_spec.h"
 
 namespace cyb {
@@ -30,11 +30,7 @@ class AddedTokens {
   // The longest content that starts at `pos`: its number, or -1.
   int match(std::string_view text, size_t pos, size_t* end) const;
 
-  struct Node {
-    std::unordered_map<unsigned char, uint32_t> next;
-    int token = -1;
-  };
-  std::vector<Node> nodes_{1};
+  ByteTrie contents_;
   std::vector<AddedToken> tokens_;
 };
 

@@ -223,8 +223,7 @@ class Bpe : public TokenModel {
       }
       for (size_t k = 0; k < n; ++k) {
         const Row& row = rows[k];
-        if (vocabulary_.special[row.left] || vocabulary_.special[row.right] ||
-            vocabulary_.special[row.merged])
+        if (vocabulary_.hidden[row.left] || vocabulary_.hidden[row.right] || vocabulary_.hidden[row.merged])
           continue;
         if (!is_byte.empty() && (is_byte[row.left] || is_byte[row.right])) cuts_before_mark_ = false;
         table_.insert(row.left, row.right, {static_cast<uint32_t>(base + k), row.merged});

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "text/byte_trie.h"
 #include "text/token_model.h"
 #include "text/utf8.h"
 
@@ -13,55 +14,6 @@ namespace {
 
 constexpr double kUnknownPenalty = 10;
 constexpr uint32_t kNone = StringIndex::kNone;
-
-// A trie over bytes, its edges in one hash table of 8-byte slots.
-class Trie {
- public:
-  Trie() : slots_(1024), mask_(1023), tokens_{kNone} {}
-
-  void insert(std::string_view text, uint32_t token) {
-    uint32_t node = 0;
-    for (char c : text) {
-      if (2 * tokens_.size() >= slots_.size()) grow();
-      uint32_t key = key_of(node, c);
-      size_t i = slot_of(key);
-      if (slots_[i].node == 0) {
-        if (tokens_.size() >> 24 != 0)
-          throw error(ErrorKind::Tokenizer, "a unigram vocabulary of more than 16 MiB");
-        slots_[i] = {key, static_cast<uint32_t>(tokens_.size())};
-        tokens_.push_back(kNone);
-      }
-      node = slots_[i].node;
-    }
-    tokens_[node] = token;
-  }
-  // The child of `node`, or 0.
-  uint32_t next(uint32_t node, char c) const { return slots_[slot_of(key_of(node, c))].node; }
-  uint32_t token(uint32_t node) const { return tokens_[node]; }
-
- private:
-  struct Slot {
-    uint32_t key = 0, node = 0;  // node 0 is the root, nobody's child: an empty slot
-  };
-  static uint32_t key_of(uint32_t node, char c) { return node << 8 | static_cast<unsigned char>(c); }
-  // Where the key stands, or would.
-  size_t slot_of(uint32_t key) const {
-    uint64_t product = (key + uint64_t{1}) * 0x9E3779B97F4A7C15ull;
-    size_t i = (product >> 32) & mask_;
-    while (slots_[i].node != 0 && slots_[i].key != key) i = (i + 1) & mask_;
-    return i;
-  }
-  void grow() {
-    std::vector<Slot> old(slots_.size() * 2);
-    old.swap(slots_);
-    mask_ = slots_.size() - 1;
-    for (const Slot& s : old)
-      if (s.node != 0) slots_[slot_of(s.key)] = s;
-  }
-  std::vector<Slot> slots_;
-  size_t mask_;
-  std::vector<uint32_t> tokens_;
-};
 
 struct Node {
   double score = 0;
@@ -83,7 +35,7 @@ class Unigram : public TokenModel {
     for (uint32_t id = 0; id < scores_.size(); ++id) {
       lowest = std::min(lowest, scores_[id]);
       std::string_view text = vocabulary.tokens[id];
-      if (!text.empty() && !vocabulary.special[id] && id != spec->unk) trie_.insert(text, id);
+      if (!text.empty() && !vocabulary.hidden[id] && id != spec->unk) trie_.insert(text, id);
     }
     unknown_score_ = lowest - kUnknownPenalty;
   }
@@ -100,7 +52,7 @@ class Unigram : public TokenModel {
       uint32_t node = 0;
       for (size_t end = begin; end < piece.size() && (node = trie_.next(node, piece[end])) != 0;) {
         ++end;
-        uint32_t token = trie_.token(node);
+        uint32_t token = trie_.value(node);
         if (token == kNone) continue;
         reach(&best[end], till_here + scores_[token], token, begin);
         single = single || end - begin == length;
@@ -149,7 +101,7 @@ class Unigram : public TokenModel {
   std::vector<double> scores_;
   std::optional<uint32_t> unk_;
   std::vector<uint32_t> bytes_;
-  Trie trie_;
+  ByteTrie trie_;
   double unknown_score_ = 0;
 };
 

@@ -16,12 +16,13 @@ struct Vocabulary {
   StringTable tokens;
   StringIndex index;
   std::vector<bool> special;  // control tokens, by id
+  std::vector<bool> hidden;   // tokens that plain text never gives: control and outside ones
 
   uint32_t find(std::string_view text) const { return index.find(tokens, text); }
-  // Not a control token.
+  // One that plain text may give.
   uint32_t find_plain(std::string_view text) const {
     uint32_t id = find(text);
-    return id != StringIndex::kNone && special[id] ? StringIndex::kNone : id;
+    return id != StringIndex::kNone && hidden[id] ? StringIndex::kNone : id;
   }
 };
 

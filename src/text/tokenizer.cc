@@ -90,6 +90,7 @@ struct Tokenizer::Impl {
           .advise("at most {} are read", kMaxTokens);
     vocabulary.index = StringIndex(tokens.size());
     vocabulary.special.resize(tokens.size());
+    vocabulary.hidden.resize(tokens.size());
     added.resize(tokens.size());
     constexpr uint32_t kBatch = 32;
     uint64_t hashes[kBatch];
@@ -119,6 +120,7 @@ struct Tokenizer::Impl {
         throw error(ErrorKind::Tokenizer, "added token {} of {} tokens", token.id, vocabulary.tokens.size());
       added[token.id] = true;
       if (token.special) vocabulary.special[token.id] = true;
+      if (token.special || token.outside) vocabulary.hidden[token.id] = true;
     }
     for (bool special : {true, false}) {
       for (const AddedToken& token : spec.added) {

@@ -46,6 +46,7 @@ struct AddedToken {
   bool rstrip = false;       // takes the white space after it
   bool single_word = false;  // not inside a word
   bool normalized = false;   // looked for in the normalized text
+  bool outside = false;      // not of the model's own vocabulary: the model never gives it
   friend bool operator==(const AddedToken&, const AddedToken&) = default;
 };
 

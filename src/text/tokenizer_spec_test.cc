@@ -18,7 +18,7 @@ TokenizerSpec sample() {
   s.merges.push_back("a");
   s.merges.push_back("b");
   s.scores = {0, -1.5, -3.4629864692687988, -1e-300, 1.0 / 3};
-  s.added = {{0, true, false, false, false, false}, {3, false, true, true, true, true}, {5}};
+  s.added = {{0, true, false, false, false, false}, {3, false, true, true, true, true, true}, {5}};
   s.byte_fallback = s.fuse_unk = s.ignore_merges = true;
   s.continuing_prefix = "##";
   s.end_suffix = "</w>";

@@ -88,11 +88,10 @@ struct AddedFlag {
   const char* name;
   bool AddedToken::*field;
 };
-constexpr AddedFlag kAddedFlags[] = {{"special", &AddedToken::special},
-                                     {"lstrip", &AddedToken::lstrip},
-                                     {"rstrip", &AddedToken::rstrip},
-                                     {"single_word", &AddedToken::single_word},
-                                     {"normalized", &AddedToken::normalized}};
+constexpr AddedFlag kAddedFlags[] = {
+    {"special", &AddedToken::special},       {"lstrip", &AddedToken::lstrip},
+    {"rstrip", &AddedToken::rstrip},         {"single_word", &AddedToken::single_word},
+    {"normalized", &AddedToken::normalized}, {"outside", &AddedToken::outside}};
 struct StepList {
   const char* name;
   std::vector<TokenizerStep> TokenizerSpec::*field;

@@ -117,6 +117,8 @@ def strings():
     out += list(WORDS.values())
     out += [" " + w for k, w in WORDS.items() if k in ("latin", "chinese", "emoji_zwj", "numbers", "special_like", "arabic")]
     out += [w + "\n" for k, w in WORDS.items() if k in ("latin", "chinese", "emoji", "numbers", "special_like", "thai")]
+    out += ["'sword word's word sword words xword word! word\u0301 \u3000word", "Fox Foxes fox quick brown quick b a<l> b<r> c <lr> d",
+            "[MASK] a [MASK]b  [MASK] .", "<|im_start|><|im_end|>  <|im_end|>\n"]
     for n in (2, 3, 4, 5, 7, 8, 15, 16, 17, 24, 31, 32, 33, 63, 64, 65, 100, 255):
         out.append(" " * n)
         out.append("x" + " " * n + "y")
