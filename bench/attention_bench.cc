@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention over a state: GFLOP/s for many queries, GB/s of keys and values for one, beside what this machine
 // reaches at best in the same run. One thread is measured in processor time, which other work on the machine
-// disturbs least; two in wall time. Build with -DCYB_BENCH=ON; arguments as Google Benchmark has them.
+// disturbs least; two in wall time. The first
+// queries of each case are compared with the reference. `ninja attention_bench`; arguments as Google
+// Benchmark has them.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
@@ -53,11 +56,31 @@ struct Setup {
     scratch.resize(sdpa_scratch_bytes(args, context, threads) / sizeof(float) + 16);
   }
   void run() { sdpa(args, attention_kernels(detect_isa()), pool, scratch.data()); }
+
+  // Runs once and compares the first two queries; false stops the case.
+  bool verify(benchmark::State& state) {
+    run();
+    const int64_t row = args.out.row, n = std::min<int64_t>(2, args.queries);
+    std::vector<float> expected(static_cast<size_t>(n * row));
+    const int32_t start = static_cast<int32_t>(args.state ? slot.length - args.queries : 0);
+    SdpaArgs a = args;
+    a.queries = n;
+    a.query_start = &start;
+    a.out.data = expected.data();
+    sdpa_reference(a);
+    for (size_t i = 0; i < expected.size(); ++i)
+      if (!(std::fabs(expected[i] - out[i]) <= 1e-5f)) {
+        state.SkipWithError("differs from the reference");
+        return false;
+      }
+    return true;
+  }
 };
 
 // heads, kv heads, dimension, context, threads
 void many_queries(benchmark::State& state) {
   Setup s(state.range(0), state.range(1), state.range(2), state.range(3), 64, state.range(4));
+  if (!s.verify(state)) return;
   for (auto _ : state) s.run();
   const double flop = 4.0 * 64 * state.range(0) * state.range(2) * state.range(3);
   state.counters["GF/s"] = benchmark::Counter(flop * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
@@ -65,6 +88,7 @@ void many_queries(benchmark::State& state) {
 void prompt(benchmark::State& state) {  // causal, as many queries as positions
   Setup s(state.range(0), state.range(1), state.range(2), state.range(3), state.range(3), state.range(4));
   s.args.causal = true;
+  if (!s.verify(state)) return;
   for (auto _ : state) s.run();
   const double pairs = 0.5 * state.range(3) * (state.range(3) + 1);
   state.counters["GF/s"] = benchmark::Counter(4e-9 * pairs * state.range(0) * state.range(2),
@@ -72,6 +96,7 @@ void prompt(benchmark::State& state) {  // causal, as many queries as positions
 }
 void one_query(benchmark::State& state) {
   Setup s(state.range(0), state.range(1), state.range(2), state.range(3), 1, state.range(4));
+  if (!s.verify(state)) return;
   for (auto _ : state) s.run();
   const double bytes = 2.0 * 2 * state.range(1) * state.range(2) * state.range(3);
   state.counters["GB/s"] = benchmark::Counter(bytes * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
@@ -84,6 +109,7 @@ void operands(benchmark::State& state) {  // without a state, as an encoder
   s.args.k = {s.k.data(), 0, row, state.range(2)};
   s.args.v = {s.v.data(), 0, row, state.range(2)};
   s.scratch.resize(sdpa_scratch_bytes(s.args, 0, static_cast<int>(state.range(4))) / sizeof(float) + 16);
+  if (!s.verify(state)) return;
   for (auto _ : state) s.run();
   state.counters["GF/s"] =
       benchmark::Counter(4e-9 * state.range(3) * state.range(3) * state.range(0) * state.range(2),
