@@ -129,7 +129,9 @@ group(
     "{{ not 1 == 2 }} {{ (not 1) == 2 }} {{ 1 + 1 == 2 and 3 in xs }}",
     "{{ 'yes' if n > 5 else 'no' }} {{ 'a' if false }}| {{ 1 if 0 else 2 if 0 else 3 }} {{ ('a' if false) is defined }}",
     "{{ (1 if false).x }}",
-    "{{ 1e400 == 1e400 }}",
+    "{{ 1e308 * 10 == 1e308 * 10 }}",
+    "{{ s.upper == s.upper }} {{ s.upper == s.lower }} {{ d.get == d.get }} {{ d.get == {}.get }} {{ -1 ** n }} {{ (-2) ** 2 }} {{ -2 ** 2 }}",
+    "{{ xs is filter }}", "{% macro m() %}{{ caller }}{% endmacro %}{% call m() %}{% endcall %}",
     "{{ 9007199254740993 == 9007199254740992.0 }} {{ 9007199254740993 > 9007199254740992.0 }}",
 )
 group(

@@ -21,7 +21,7 @@ Value python_item(const Value& object, const Value& key) {
         const Value* found = object.as_dict().find(key);
         return found ? *found : Value();
       } catch (const Failure& failure) {
-        if (failure.type != kTypeError) throw;
+        if (!failure.is(kTypeError)) throw;
         return {};  // an unhashable key
       }
     }

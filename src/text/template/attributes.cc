@@ -11,7 +11,9 @@ namespace cyb::jinja {
 namespace {
 
 Value bound(const Value& self, std::string_view name, Method method) {
-  return function(std::string(name), [self, method](Args& args) { return method(self, args); });
+  Value v = function(std::string(name), [self, method](Args& args) { return method(self, args); });
+  v.as<Function>().self = self;
+  return v;
 }
 
 Value unsupported(const Value& self, Args&) {

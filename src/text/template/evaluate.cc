@@ -5,6 +5,11 @@
 #include "text/template/renderer.h"
 
 namespace cyb::jinja {
+namespace {
+
+bool is_number(const Expr& e) { return e.kind == ExprKind::Integer || e.kind == ExprKind::Float; }
+
+}  // namespace
 
 Value Renderer::eval(const Expr& e, Frame& frame) {
   Depth depth;
@@ -117,6 +122,11 @@ Value Renderer::eval_binary(const Expr& e, Frame& frame) {
   Value left = eval(*e.node, frame);
   Value right = eval(*e.right, frame);
   at_ = e.at;
+  // jinja2 writes a constant base into Python's source, where -1 ** x means -(1 ** x).
+  if (e.op == Op::Pow && e.node->kind == ExprKind::Unary && e.node->op == Op::Neg &&
+      is_number(*e.node->node) && !is_number(*e.right) && e.right->kind != ExprKind::Unary) {
+    return unary(Op::Neg, binary(e.op, unary(Op::Neg, left), right));
+  }
   return binary(e.op, left, right);
 }
 

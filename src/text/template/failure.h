@@ -10,31 +10,41 @@
 
 namespace cyb::jinja {
 
+struct FailureType {
+  const char* name;
+};
+
 struct Failure {
-  const char* type;  // "TypeError", "UndefinedError", …, "LimitError" and "Unsupported" for our own
+  Failure(const FailureType& t, std::string m) : type(&t), message(std::move(m)) {}
+  bool is(const FailureType& t) const { return type == &t; }
+  const FailureType* type;
   std::string message;
 };
 
 // The template's own raise_exception.
-inline constexpr const char* kTemplateError = "TemplateError";
-inline constexpr const char* kSyntaxError = "TemplateSyntaxError";
-inline constexpr const char* kAssertionError = "TemplateAssertionError";
-inline constexpr const char* kRuntimeError = "TemplateRuntimeError";
-inline constexpr const char* kArgumentError = "FilterArgumentError";
-inline constexpr const char* kUndefinedError = "UndefinedError";
-inline constexpr const char* kSecurityError = "SecurityError";
-inline constexpr const char* kTypeError = "TypeError";
-inline constexpr const char* kValueError = "ValueError";
-inline constexpr const char* kKeyError = "KeyError";
-inline constexpr const char* kIndexError = "IndexError";
-inline constexpr const char* kOverflowError = "OverflowError";
-inline constexpr const char* kZeroDivision = "ZeroDivisionError";
-inline constexpr const char* kLimitError = "LimitError";
-inline constexpr const char* kUnsupported = "Unsupported";
+inline constexpr FailureType kTemplateError{"TemplateError"};
+inline constexpr FailureType kSyntaxError{"TemplateSyntaxError"};
+inline constexpr FailureType kAssertionError{"TemplateAssertionError"};
+inline constexpr FailureType kRuntimeError{"TemplateRuntimeError"};
+inline constexpr FailureType kArgumentError{"FilterArgumentError"};
+inline constexpr FailureType kUndefinedError{"UndefinedError"};
+inline constexpr FailureType kSecurityError{"SecurityError"};
+inline constexpr FailureType kTypeError{"TypeError"};
+inline constexpr FailureType kValueError{"ValueError"};
+inline constexpr FailureType kKeyError{"KeyError"};
+inline constexpr FailureType kIndexError{"IndexError"};
+inline constexpr FailureType kOverflowError{"OverflowError"};
+inline constexpr FailureType kZeroDivision{"ZeroDivisionError"};
+inline constexpr FailureType kAttributeError{"AttributeError"};
+inline constexpr FailureType kPythonAssertion{"AssertionError"};
+inline constexpr FailureType kPythonRuntimeError{"RuntimeError"};
+// Our own: beyond the limits of a rendering, and not made.
+inline constexpr FailureType kLimitError{"LimitError"};
+inline constexpr FailureType kUnsupported{"Unsupported"};
 
 template <class... Args>
-[[noreturn]] void fail(const char* type, fmt::format_string<Args...> format, Args&&... args) {
-  throw Failure{type, fmt::format(format, std::forward<Args>(args)...)};
+[[noreturn]] void fail(const FailureType& type, fmt::format_string<Args...> format, Args&&... args) {
+  throw Failure(type, fmt::format(format, std::forward<Args>(args)...));
 }
 
 }  // namespace cyb::jinja

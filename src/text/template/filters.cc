@@ -142,8 +142,8 @@ Value truncate(const Value& v, Args& args) {
   int64_t length = bound.integer(0, 255), leeway = bound.has_value(3) ? bound.integer(3, 5) : 5;
   std::string end = bound.has(2) ? text_of(bound[2], "end") : "...";
   auto end_length = static_cast<int64_t>(count_code_points(end));
-  if (length < end_length) fail("AssertionError", "expected length >= {}, got {}", end_length, length);
-  if (leeway < 0) fail("AssertionError", "expected leeway >= 0, got {}", leeway);
+  if (length < end_length) fail(kPythonAssertion, "expected length >= {}, got {}", end_length, length);
+  if (leeway < 0) fail(kPythonAssertion, "expected leeway >= 0, got {}", leeway);
   if (static_cast<Int128>(length_of(v)) <= static_cast<Int128>(length) + leeway) return v;
   const std::string& text = text_of(v, "value to truncate");
   std::string cut = text.substr(0, byte_offset(text, static_cast<size_t>(length - end_length)));

@@ -63,7 +63,7 @@ Value make_namespace(Args& args) {
 Value make_cycler(Args& args) {
   if (!args.named.empty())
     fail(kTypeError, "Cycler.__init__() got an unexpected keyword argument '{}'", args.named[0].first);
-  if (args.positional.empty()) fail("RuntimeError", "at least one item has to be provided");
+  if (args.positional.empty()) fail(kPythonRuntimeError, "at least one item has to be provided");
   return Value(Kind::Cycler, new Cycler(args.positional));
 }
 

@@ -188,7 +188,7 @@ Value dict_sort(const Value& v, Args& args) {
   if (bound.has(1)) by = bound[1].is(Kind::Str) ? bound[1].text() : "";
   if (by != "key" && by != "value") fail(kArgumentError, "You can only sort by either \"key\" or \"value\"");
   if (v.is(Kind::Undefined)) fail_undefined(v);
-  if (!v.is(Kind::Dict)) fail("AttributeError", "'{}' object has no attribute 'items'", type_name(v));
+  if (!v.is(Kind::Dict)) fail(kAttributeError, "'{}' object has no attribute 'items'", type_name(v));
   std::vector<Value> pairs;
   for (const auto& [key, value] : v.as_dict().items) pairs.push_back(Value::tuple({key, value}));
   bool fold = !bound.flag(0, false);

@@ -94,8 +94,10 @@ void append_repr(std::string& out, const Value& v) {
     }
     case Kind::Function:
       return add(out, fmt::format("<function {}>", v.as<Function>().name));
-    case Kind::Macro:
-      return add(out, fmt::format("<Macro {}>", quoted(v.as<NamedCallable>().name)));
+    case Kind::Macro: {
+      const std::string& name = v.as<NamedCallable>().name;
+      return add(out, name.empty() ? "<Macro anonymous>" : fmt::format("<Macro {}>", quoted(name)));
+    }
     case Kind::Iterator:
     case Kind::Cycler:
       return add(out, fmt::format("<{} object>", type_name(v)));
@@ -165,9 +167,10 @@ std::string ascii_escaped(std::string_view text) {
 
 std::string int_text(Int128 i, unsigned base, bool upper) {
   auto rest = i < 0 ? -static_cast<unsigned __int128>(i) : static_cast<unsigned __int128>(i);
+  const char* digits = upper ? "0123456789ABCDEFGHIJ" : "0123456789abcdefghij";
   std::string out;
   do {
-    out += (upper ? "0123456789ABCDEF" : "0123456789abcdef")[static_cast<size_t>(rest % base)];
+    out += digits[static_cast<size_t>(rest % base)];
     rest /= base;
   } while (rest != 0);
   std::reverse(out.begin(), out.end());

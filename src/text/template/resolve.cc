@@ -51,6 +51,7 @@ class Symbols {
   }
 
   void merge_branches(const std::vector<Symbols>& branches) {
+    for (const Symbols& branch : branches) Meter::current().work(8 * branch.size());
     std::set<std::string> stores;
     for (const Symbols& branch : branches) stores.insert(branch.stores_.begin(), branch.stores_.end());
     for (const std::string& name : stores_) stores.erase(name);
@@ -64,6 +65,8 @@ class Symbols {
       loads_[slot] = outer(name, slot, Load::Resolve);
     }
   }
+
+  size_t size() const { return known_.size() + stores_.size() + loads_.size(); }
 
   FrameLayout layout() const {
     FrameLayout out;
@@ -162,6 +165,7 @@ class Collector {
     Symbols* whole = symbols_;
     std::vector<Symbols> copies;
     auto branch = [&](auto visit) {
+      Meter::current().work(8 * whole->size());
       Symbols copy = *whole;
       symbols_ = &copy;
       visit();
@@ -191,6 +195,7 @@ class Undeclared {
 
  private:
   void expr(const Expr& e) {
+    Meter::current().work(1);
     if (e.kind == ExprKind::Name) {
       if (e.use == Use::Load && wanted_.contains(e.text)) {
         found_.insert(e.text);
@@ -389,6 +394,7 @@ class Resolver {
 
   // ------------------------------------------------------------------------------------------ loops
   void no_loop_target(const Expr& e) {
+    Meter::current().work(1);
     if (e.kind == ExprKind::Name && e.use == Use::Store && e.text == "loop") {
       at_ = e.at;
       fail(kAssertionError, "Can't assign to special loop variable in for-loop target");

@@ -56,19 +56,19 @@ jinja::Value to_value(const ordered_json& json) {
 }
 
 Error to_error(const jinja::Failure& failure, const jinja::Tree& tree, const std::string& name, size_t at) {
-  if (failure.type == jinja::kTemplateError)
+  if (failure.is(jinja::kTemplateError))
     return Error(ErrorKind::Usage, failure.message, "the chat template refuses this conversation");
   jinja::Position where = jinja::position_of(tree, at);
   std::string place = fmt::format("{}:{}:{}: ", name, where.line, where.column);
-  if (failure.type == jinja::kUnsupported) {
+  if (failure.is(jinja::kUnsupported)) {
     return Error(ErrorKind::UnsupportedModel, place + "not supported in chat templates: " + failure.message,
                  "give another chat template");
   }
-  if (failure.type == jinja::kLimitError) {
+  if (failure.is(jinja::kLimitError)) {
     return Error(ErrorKind::InvalidConfig, place + failure.message,
                  "give another chat template or a shorter conversation");
   }
-  return Error(ErrorKind::InvalidConfig, fmt::format("{}{} ({})", place, failure.message, failure.type),
+  return Error(ErrorKind::InvalidConfig, fmt::format("{}{} ({})", place, failure.message, failure.type->name),
                "the chat template does not fit the conversation; give another one");
 }
 
@@ -82,6 +82,9 @@ ChatTemplate ChatTemplate::parse(std::string_view source, std::string name) {
     throw error(ErrorKind::InvalidConfig, "{}: the template is not valid UTF-8", name);
   auto tree = std::make_shared<jinja::Tree>();
   jinja::set_source(*tree, source);
+  const TemplateLimits limits;
+  jinja::Meter meter(limits.work, limits.memory, limits.text, limits.depth);
+  jinja::MeterScope scope(meter);
   size_t at = 0;
   try {
     jinja::parse_tree(*tree, at);

@@ -99,10 +99,12 @@ bool upper(const Value& v, Args& args) {
 }
 bool is_filter(const Value& v, Args& args) {
   alone(args, "test_filter");
+  hash_of(v);  // fails where Python's dict would
   return v.is(Kind::Str) && find_filter(v.text());
 }
 bool is_test(const Value& v, Args& args) {
   alone(args, "test_test");
+  hash_of(v);
   return v.is(Kind::Str) && find_test(v.text());
 }
 

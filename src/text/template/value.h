@@ -302,9 +302,13 @@ struct NamedCallable : Cyclic {
 struct Function : NamedCallable {
   using Call = std::function<Value(Args&)>;
   Function(std::string n, Call c) : NamedCallable(std::move(n)), call(std::move(c)) {}
-  void clear() override { call = nullptr; }
+  void clear() override {
+    call = nullptr;
+    self = Value();
+  }
   Value invoke(Args& args) override;
   Call call;
+  Value self;  // of a method; the same method of the same value is equal to itself
 };
 
 struct Cycler : Cyclic {
