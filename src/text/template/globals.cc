@@ -83,11 +83,12 @@ Value raise_exception(Args& args) {
 }
 
 std::tm local_now(int& microseconds) {
-  std::timespec now{};
-  std::timespec_get(&now, TIME_UTC);
-  microseconds = static_cast<int>(now.tv_nsec / 1000);
+  auto now = std::chrono::system_clock::now();
+  std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  auto since_epoch = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
+  microseconds = static_cast<int>(since_epoch % 1'000'000);
   std::tm parts{};
-  localtime_r(&now.tv_sec, &parts);
+  localtime_r(&seconds, &parts);
   return parts;
 }
 

@@ -150,6 +150,13 @@ TEST(ChatTemplate, RendersAgainAndAgainFromOneParse) {
   EXPECT_EQ(t.render({{"x", 1}}), "23");
 }
 
+TEST(ChatTemplate, StrftimeNowReadsTheClock) {
+  std::string year = rendered("{{ strftime_now('%Y') }}");
+  EXPECT_EQ(year.size(), 4u);
+  EXPECT_GE(std::stoi(year), 2024);
+  EXPECT_EQ(rendered("{{ strftime_now('%f')|length }}"), "6");
+}
+
 TEST(ChatTemplate, SaysWhatItDoesNotSupport) {
   for (const char* source :
        {"{% autoescape true %}{% endautoescape %}", "{{ lipsum() }}", "{{ 'a b'|wordwrap }}",
