@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that every template has.
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 
 #include "text/template/library.h"
