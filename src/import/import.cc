@@ -168,7 +168,8 @@ ImportReport run_import(const std::string& source_path, const ImportOptions& opt
   ModelHead head;
   head.name = report.name;
   head.parameters = report.parameters;
-  head.license = source->license.empty() ? options.license : source->license;
+  if (source->license.empty()) source->license = options.license;  // for the card too
+  head.license = source->license;
   head.languages = source->languages;
   ModelWriter writer(report.path, head, rules.canonical ? 2 : 3);
 

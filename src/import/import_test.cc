@@ -307,6 +307,15 @@ TEST(Import, TextsOfTheFolderArrive) {
   EXPECT_HAS(file.section("vocab"), "[tokens]");
 }
 
+TEST(Import, ALicenceGivenStandsWhereTheSourceIsSilent) {
+  Import i;
+  i.options.license = "mit";
+  i.run(TinyFolder());
+  const ModelFile file(i.out());
+  EXPECT_EQ(file.frontmatter().text("cyb.license"), "mit");
+  EXPECT_HAS(file.section("card"), "Licence: mit");
+}
+
 TEST(Import, TheProgramOfTheFileIsParsedWithTheTypesOfItsTensors) {
   Import i;
   i.run(TinyFolder());
