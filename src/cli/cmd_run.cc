@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/run_options.h"
 #include "hub/store.h"
+#include "text/utf8.h"
 
 namespace cyb {
 namespace {
@@ -36,6 +37,16 @@ void print_json(const LanguageModel& model, const Answer& a) {
                              {"prompt_tokens_per_s", prompt_s > 0 ? computed / prompt_s : 0},
                              {"decode_tokens_per_s", decode_s > 0 ? generated / decode_s : 0}}}};
   fmt::print("{}\n", j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+// The first byte that is no part of UTF-8; npos: there is none.
+size_t invalid_utf8(const std::string& text) {
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Prefix p = utf8_prefix(std::string_view(text).substr(at));
+    if (!p.valid) return at;
+    at += p.length;
+  }
+  return std::string::npos;
 }
 
 std::string read_stdin() {
@@ -76,6 +87,10 @@ void run(const RunOptions& o) {
           .advise("give a prompt, or pipe one in");
     return chat_session(model, o);
   }
+  if (const size_t bad = invalid_utf8(*prompt); bad != std::string::npos)
+    throw error(ErrorKind::Usage, "the prompt is not valid UTF-8: byte {} is 0x{:02x}", bad + 1,
+                static_cast<unsigned char>((*prompt)[bad]))
+        .advise("convert it, for example with iconv -t UTF-8");
   if (prompt->empty())
     throw error(ErrorKind::Usage, "the prompt is empty")
         .advise("give some text, or none at all to open a chat");

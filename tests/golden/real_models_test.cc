@@ -23,6 +23,8 @@ struct Real {
   const char* file;
 };
 
+void PrintTo(const Real& real, std::ostream* out) { *out << real.golden; }
+
 class RealModel : public testing::TestWithParam<Real> {
  protected:
   void SetUp() override {

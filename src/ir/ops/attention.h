@@ -15,8 +15,10 @@ namespace cyb::ir {
 //   f32[num_buckets, H]: T5's relative position bias.
 // State (kv, optional): k and v are appended, then queries attend to the state's whole content; without k and
 // v it is only read. Query t of slot b stands at position past[b] + t, where past is the state's length
-// before the call where k and v are appended, else 0. Results: f32[B, T, H, Dv], and with `probabilities`
-// heads also their weights f32[B, heads, T, S]. A row that its masks hide entirely gives zeros.
+// before the call; where the state is only read, the causal queries are its last lengths[b] positions, others
+// begin at 0. With a prefix, keys and queries below it see each other whatever causal and window say.
+// Results: f32[B, T, H, Dv], and with `probabilities` heads also their weights f32[B, heads, T, S]. A row
+// that its masks hide entirely gives zeros.
 struct SdpaAttrs {
   double scale = 0;     // 0: 1/√Dk
   bool causal = false;  // query i sees keys j ≤ i

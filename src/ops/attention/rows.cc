@@ -116,7 +116,8 @@ void prepare_sdpa(Call& c) {
     a.layout = state->cache.layout();
     a.kv_heads = a.layout.heads;
     a.state = p->slots.data();
-    a.query_start = p->starts.data();
+    // Where the state is only read, queries stand behind its content: its last positions if causal, else 0.
+    if (c.has(ir::kSdpaK)) a.query_start = p->starts.data();
     longest = state->context;
   } else {
     const Shape& k = c.in[ir::kSdpaK].shape;
