@@ -157,7 +157,7 @@ TEST(Session, TheArenaIsCloseToTheLargestLiveSet) {
   Fixture f(text);
   f.run({Tensor(DType::f32, {64, 1000})});
   const auto memory = f.session->memory("main");
-  EXPECT_GT(memory.live_bytes, 64u * 1000 * 4 * 6);
+  EXPECT_GE(memory.live_bytes, 64u * 1000 * 4 * 6);
   EXPECT_LE(static_cast<double>(memory.arena_bytes), 1.2 * static_cast<double>(memory.live_bytes));
 }
 
