@@ -235,12 +235,17 @@ def sentencepiece_model(name, kind, **options):
         normalization_rule_tsv=rules, hard_vocab_limit=False, minloglevel=2, num_threads=1,
         max_sentencepiece_length=12, **options)
     os.remove(rules)
+    from sentencepiece import sentencepiece_model_pb2
+    proto = sentencepiece_model_pb2.ModelProto()
+    proto.ParseFromString(model.getvalue())
+    proto.normalizer_spec.normalization_rule_tsv = ""  # a path of the machine that trained it
+    data = proto.SerializeToString()
     with open(os.path.join(OUT, name + ".spm"), "wb") as f:
-        f.write(model.getvalue())
-    sp = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+        f.write(data)
+    sp = sentencepiece.SentencePieceProcessor(model_proto=data)
     clean = [s for s in TEXTS if "\0" not in s]
     dump(name + ".ids.json", {"texts": clean, "ids": [sp.encode(s) for s in clean]})
-    return model.getvalue()
+    return data
 
 
 def unigram():
