@@ -143,26 +143,18 @@ Answer answer(LanguageModel& model, const RunOptions& o, const std::vector<int32
   Answer a;
   a.seed = o.seed ? *o.seed : std::random_device{}();
   s.seed = a.seed;
-  StreamDecoder decoder(model.tokenizer(), {.skip_special = true, .continues = false});
-  StopFilter filter(o.stop);
-  auto show = [&](const std::string& text) {
-    a.text += text;
-    if (stream && !text.empty()) {
-      std::fwrite(text.data(), 1, text.size(), stdout);
-      std::fflush(stdout);
-    }
-  };
-  a.result = model.generator().generate(
-      prompt, g,
-      [&](int32_t token) {
-        show(filter.push(decoder.push(token)));
-        return !filter.stopped();
+  TextAnswer made = model.answer(
+      prompt, g, o.stop,
+      [&](std::string_view piece) {
+        if (stream) {
+          std::fwrite(piece.data(), 1, piece.size(), stdout);
+          std::fflush(stdout);
+        }
+        return true;
       },
       cancel);
-  if (!filter.stopped()) {
-    show(filter.push(decoder.finish()));
-    show(filter.finish());
-  }
+  a.text = std::move(made.text);
+  a.result = std::move(made.result);
   return a;
 }
 

@@ -189,6 +189,33 @@ std::vector<int32_t> LanguageModel::chat_ids(const std::vector<Message>& message
   return ids;
 }
 
+TextAnswer LanguageModel::answer(std::span<const int32_t> prompt, const GenerateOptions& options,
+                                 const std::vector<std::string>& stops,
+                                 const std::function<bool(std::string_view)>& on_text,
+                                 const std::atomic<bool>* cancel) {
+  TextAnswer a;
+  bool wanted = true;
+  StreamDecoder decoder(*tokenizer_, {.skip_special = true, .continues = false});
+  StopFilter filter(stops);
+  auto give = [&](const std::string& piece) {
+    a.text += piece;
+    if (!piece.empty() && on_text && wanted) wanted = on_text(piece);
+  };
+  a.result = generator_->generate(
+      prompt, options,
+      [&](int32_t token) {
+        give(filter.push(decoder.push(token)));
+        return wanted && !filter.stopped();
+      },
+      cancel);
+  if (!filter.stopped()) {
+    give(filter.push(decoder.finish()));
+    give(filter.finish());
+  }
+  if (!wanted) a.result.finish_reason = "cancelled";
+  return a;
+}
+
 std::string StopFilter::push(const std::string& text) {
   if (stopped_) return "";
   held_ += text;

@@ -35,6 +35,11 @@ ir::Program program_of(const ModelFile& file, bool graph_path);
 // The weights of an open file.
 std::shared_ptr<const WeightSource> weight_source(std::shared_ptr<const ModelFile> file);
 
+struct TextAnswer {
+  std::string text;
+  GenerateResult result;
+};
+
 class LanguageModel {
  public:
   // Throws what the parts throw; UnsupportedModel where the file's task is another one.
@@ -62,6 +67,13 @@ class LanguageModel {
   std::vector<int32_t> text_ids(const std::string& text, bool parse_special) const;
   // Ids of a conversation rendered by the chat template, with exactly one BOS where the model wants one.
   std::vector<int32_t> chat_ids(const std::vector<Message>& messages, std::string* rendered = nullptr) const;
+
+  // Generates text. `stops` are texts that end it and are not part of it; `on_text` gets whole characters as
+  // they come and returns false to end the answer (finish_reason "cancelled").
+  TextAnswer answer(std::span<const int32_t> prompt, const GenerateOptions& options,
+                    const std::vector<std::string>& stops,
+                    const std::function<bool(std::string_view)>& on_text,
+                    const std::atomic<bool>* cancel = nullptr);
 
  private:
   std::shared_ptr<const ModelFile> file_;
