@@ -11,8 +11,7 @@
 //       std::fwrite(piece.data(), 1, piece.size(), stdout);
 //       return true;
 //     });
-//     std::printf("\n%lld tokens, %s\n", static_cast<long long>(r.generated_tokens),
-//     r.finish_reason.c_str());
+//     std::printf("\n(%s)\n", r.finish_reason.c_str());
 //   }
 //
 // Link with the CMake target `cyb`. Every failure is a cyb::Error (base/error.h): its kind, what was found,
