@@ -10,6 +10,7 @@ error that the program foresaw; under 5 s; peak memory under 200 MB; no report o
 files must be accepted. Standard library only.
 """
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -95,19 +96,25 @@ def main():
         return 0
     if not arguments.program:
         parser.error("--program or $CYB_LLM is needed")
-    failed, slowest, largest = 0, 0.0, 0.0
-    for case in cases:
+    program = os.path.abspath(arguments.program)
+
+    def answer(case):
         with tempfile.TemporaryDirectory(prefix="cyb-hostile-") as folder:
             place = pathlib.Path(folder)
-            wrong, seconds, megabytes, lines = run(os.path.abspath(arguments.program), case, place)
+            result = run(program, case, place)
+            if result[0] and arguments.keep:
+                shutil.copytree(place / "in", arguments.keep / re.sub(r"[^\w.-]", "_", case.name), dirs_exist_ok=True)
+            return result
+
+    failed, slowest, largest = 0, 0.0, 0.0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for case, (wrong, seconds, megabytes, lines) in zip(cases, pool.map(answer, cases)):
             slowest, largest = max(slowest, seconds), max(largest, megabytes)
             if arguments.verbose:
                 print(f"{case.name}: {' | '.join(lines)[:300]}")
             if wrong:
                 failed += 1
                 print(f"FAILED {case.name}: {'; '.join(wrong)}", flush=True)
-                if arguments.keep:
-                    shutil.copytree(place / "in", arguments.keep / re.sub(r"[^\w.-]", "_", case.name), dirs_exist_ok=True)
     print(f"{len(cases) - failed} of {len(cases)} hostile files answered well; slowest {slowest:.2f} s, largest {largest:.0f} MB")
     return 1 if failed else 0
 
