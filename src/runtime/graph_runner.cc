@@ -28,7 +28,8 @@ class GraphRunner::Run {
         g_(runner.graph_.graph),
         ctx_(runner.context_),
         outer_(outer),
-        inputs_(inputs) {}
+        inputs_(inputs),
+        key_(runner.key_) {}
 
   void go(std::vector<Tensor>& outputs) {
     const size_t backends = ctx_.settings.backends.size();
@@ -72,7 +73,8 @@ class GraphRunner::Run {
     if (inputs_.size() != g_.inputs.size())
       throw error(ErrorKind::Usage, "graph '{}' takes {} inputs, {} were given", g_.name, g_.inputs.size(),
                   inputs_.size());
-    std::map<int, int64_t> symbols;
+    std::vector<int64_t>& symbols = r_.symbols_;
+    symbols.assign(c_.program->symbols.size(), -1);
     for (size_t i = 0; i < inputs_.size(); i++) {
       const Value& v = g_.value(g_.inputs[i]);
       const Tensor& t = *inputs_[i];
@@ -82,8 +84,11 @@ class GraphRunner::Run {
         for (int a = 0; fits && a < v.type.rank(); a++) {
           const Dim d = v.type.dims[static_cast<size_t>(a)];
           if (d.is_number()) fits = d.number() == t.shape()[a];
-          if (d.is_symbol() && !outer_)
-            fits = symbols.try_emplace(d.symbol_index(), t.shape()[a]).first->second == t.shape()[a];
+          if (d.is_symbol() && !outer_) {
+            int64_t& bound = symbols[static_cast<size_t>(d.symbol_index())];
+            if (bound < 0) bound = t.shape()[a];
+            fits = bound == t.shape()[a];
+          }
         }
       }
       if (!fits)
@@ -228,7 +233,8 @@ class GraphRunner::Run {
       return;
     }
     // A default tensor looks like a scalar, but has no memory.
-    if (out.type() != s.dtype || !(out.shape() == s.shape) || out.bytes() == 0) out = Tensor(s.dtype, s.shape);
+    if (out.type() != s.dtype || !(out.shape() == s.shape) || out.bytes() == 0)
+      out = Tensor(s.dtype, s.shape);
     for (size_t b = 0; b < s.on.size(); b++)
       if (s.on[b]) {
         const Location& at = current_->locations[static_cast<size_t>(id)][b];
@@ -370,7 +376,7 @@ class GraphRunner::Run {
   RunContext& ctx_;
   const Outer& outer_;
   std::span<const Tensor* const> inputs_;
-  Key key_;
+  Key& key_;
   std::vector<ValueState> states_;
   const Segment* current_ = nullptr;
   std::map<ValueId, std::shared_ptr<const Tensor>> outers_, made_;

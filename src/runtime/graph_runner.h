@@ -47,6 +47,7 @@ class GraphRunner {
   std::unique_ptr<Chain> root_;
   std::vector<std::vector<std::unique_ptr<GraphRunner>>> regions_;  // by node
   std::vector<const Segment*> last_;
+  std::vector<int64_t> key_, symbols_;  // kept between runs: a run of known shapes takes no memory
 };
 
 }  // namespace cyb
