@@ -16,7 +16,7 @@ struct RunOptions {
   std::string system, template_file;
   int64_t max_tokens = -1;
   std::optional<double> temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
-  std::optional<int64_t> top_k, repeat_window;
+  std::optional<int64_t> top_k;
   std::optional<uint64_t> seed;
   std::vector<std::string> stop, inputs, outputs;
   std::string graph = "main";
