@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cyb/cyb.h>
+
 #include <atomic>
 
-#include "cyb/cyb.h"
 #include "tasks/language_model.h"
 
 namespace cyb {
