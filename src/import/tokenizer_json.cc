@@ -253,7 +253,9 @@ TokenizerSpec tokenizer_from_json(std::string_view tokenizer_json, std::string_v
     json file = parse(tokenizer_json, "tokenizer.json");
     TokensById tokens;
     read_model(member(file, "model"), &spec, &tokens);
-    if (const json& added = member(file, "added_tokens"); added.is_array()) {
+    const json& added = member(file, "added_tokens");
+    if (!added.is_null() && !added.is_array()) fail("'added_tokens' is not a list");
+    if (added.is_array()) {
       for (const json& token : added) {
         if (!token.is_object()) fail("an added token is not an object");
         uint32_t id = id_of(member(token, "id"), "an added token");

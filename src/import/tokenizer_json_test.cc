@@ -176,6 +176,16 @@ TEST(TokenizerJson, EndsInAnErrorAtEveryTruncationAndValueChange) {
   }
 }
 
+TEST(TokenizerJson, RefusesAddedTokensThatAreNoList) {
+  try {
+    tokenizer_from_json(R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "added_tokens": 5})",
+                        "");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(e.message().find("'added_tokens' is not a list"), std::string::npos) << e.message();
+  }
+}
+
 TEST(TokenizerJson, SaysWhichFilesAFolderLacks) {
   auto folder = std::filesystem::temp_directory_path() / "cyb_tokenizer_json_test";
   std::filesystem::create_directories(folder);
