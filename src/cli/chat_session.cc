@@ -46,8 +46,10 @@ class LineReader {
     int count = 0;
     *interrupted = false;
     const char* text = el_gets(editor_.get(), &count);
-    if (interrupt.raised()) {
-      interrupt.clear();
+    const bool raised = interrupt.raised();
+    interrupt.clear();
+    // The editor may go on after Ctrl-C: then there is a line, and it counts.
+    if (raised && (!text || count <= 0)) {
       *interrupted = true;
       std::fputs("\n", stdout);
       el_reset(editor_.get());

@@ -61,7 +61,9 @@ void perplexity(const Options& o) {
     auto all_but_last = [&](int64_t i) { return i + 1 < static_cast<int64_t>(part.size()); };
     // The reference's logits of one chunk at a time are kept beside the model's.
     std::vector<std::vector<float>> kept;
-    const auto chunk = static_cast<size_t>(model.session().options().states.chunk);
+    // Each piece is computed from the text's start, so without a reference there is one.
+    const size_t chunk =
+        reference ? static_cast<size_t>(model.session().options().states.chunk) : part.size();
     for (size_t at = 0; at < part.size(); at += chunk) {
       const size_t end = std::min(part.size(), at + chunk);
       auto here = [&](int64_t i) { return all_but_last(i) && i >= static_cast<int64_t>(at); };

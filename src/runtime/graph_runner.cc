@@ -53,8 +53,8 @@ class GraphRunner::Run {
         if (value->elements() > kKeyElements * 64)
           throw error(ErrorKind::UnsupportedModel, "value '{}' decides shapes and has {} elements",
                       g_.value(id).name, value->elements());
-        states()[static_cast<size_t>(id)].host = value;
-        states()[static_cast<size_t>(id)].fixed = true;
+        states_[static_cast<size_t>(id)].host = value;
+        states_[static_cast<size_t>(id)].fixed = true;
         key_.clear();
         append_content(*value);
       } else {
@@ -205,8 +205,6 @@ class GraphRunner::Run {
     if (auto it = made_.find(id); it != made_.end()) return it->second.get();
     return nullptr;
   }
-
-  std::vector<ValueState>& states() { return states_; }
 
   // Values after a segment, with what the host got in this run.
   void begin_next(const Segment& segment) {

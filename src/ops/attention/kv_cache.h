@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/backend.h"
 #include "base/cpu_features.h"
 #include "ops/attention/kv_layout.h"
 
@@ -23,16 +24,6 @@ struct KvConfig {
   KvType type = KvType::f16;
   int64_t window = 0;   // 0: everything is kept
   int64_t slack = 256;  // positions kept beyond the window, at least 256; the largest prompt chunk
-};
-
-// Where save() writes and load() reads; both throw cyb::Error when they cannot go on.
-struct KvSink {
-  virtual ~KvSink() = default;
-  virtual void write(const void* data, size_t size) = 0;
-};
-struct KvSource {
-  virtual ~KvSource() = default;
-  virtual void read(void* data, size_t size) = 0;
 };
 
 struct KvMemory {
@@ -79,9 +70,10 @@ class KvCache {
   // Slot b becomes what slot index[b] was.
   void select(std::span<const int32_t> index);
 
-  // One slot as bytes; load() replaces the slot, or throws InvalidFile and leaves it as it was.
-  void save(int slot, KvSink& sink) const;
-  void load(int slot, KvSource& source);
+  // One slot as bytes; sink and source throw cyb::Error when they cannot go on. load() replaces the slot, or
+  // throws InvalidFile and leaves it as it was.
+  void save(int slot, ByteSink& sink) const;
+  void load(int slot, ByteSource& source);
 
   KvMemory memory() const;
 

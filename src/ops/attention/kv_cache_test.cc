@@ -18,7 +18,7 @@ using testing::run_sdpa;
 using testing::same_bits;
 using testing::worst;
 
-struct Bytes : KvSink, KvSource {
+struct Bytes : ByteSink, ByteSource {
   std::vector<uint8_t> data;
   size_t at = 0;
   void write(const void* p, size_t n) override {

@@ -47,7 +47,7 @@ class Checksum {
 
 }  // namespace
 
-void KvCache::save(int slot, KvSink& sink) const {
+void KvCache::save(int slot, ByteSink& sink) const {
   check_slot(slot);
   const Slot& s = slots_[static_cast<size_t>(slot)];
   const Header header{kMagic,
@@ -70,7 +70,7 @@ void KvCache::save(int slot, KvSink& sink) const {
   sink.write(&value, sizeof value);
 }
 
-void KvCache::load(int slot, KvSource& source) {
+void KvCache::load(int slot, ByteSource& source) {
   check_slot(slot);
   Header header;
   Checksum sum;

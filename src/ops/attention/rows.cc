@@ -26,22 +26,8 @@ class KvState final : public StateStore {
   int64_t recompute_from(int slot, int64_t n) const override { return cache.recompute_from(slot, n); }
   void fork(int from, int to) override { cache.fork(from, to); }
   void select(std::span<const int32_t> index) override { cache.select(index); }
-  void save(int slot, ByteSink& sink) const override {
-    struct Sink final : KvSink {
-      explicit Sink(ByteSink& s) : to(s) {}
-      void write(const void* data, size_t size) override { to.write(data, size); }
-      ByteSink& to;
-    } adapter(sink);
-    cache.save(slot, adapter);
-  }
-  void load(int slot, ByteSource& source) override {
-    struct Source final : KvSource {
-      explicit Source(ByteSource& s) : from(s) {}
-      void read(void* data, size_t size) override { from.read(data, size); }
-      ByteSource& from;
-    } adapter(source);
-    cache.load(slot, adapter);
-  }
+  void save(int slot, ByteSink& sink) const override { cache.save(slot, sink); }
+  void load(int slot, ByteSource& source) override { cache.load(slot, source); }
   uint64_t bytes() const override { return static_cast<uint64_t>(cache.memory().bytes_reserved()); }
 
   KvCache cache;
@@ -71,14 +57,13 @@ KvRows rows_at(const Arg& a, int64_t b) {
 }
 
 // Appends k and v of each slot; heads are shared out among threads.
-void append(const Call& c, size_t k, size_t v, size_t lengths, std::vector<int32_t>* appended) {
+void append(const Call& c, size_t k, size_t v, size_t lengths) {
   KvCache& cache = cache_of(c);
   const int64_t batch = c.in[k].shape[0], tokens = c.in[k].shape[1], heads = c.in[k].shape[2];
   for (int64_t b = 0; b < batch; b++) {
     const int32_t n = length_of(c, lengths, b, tokens);
     const int slot = static_cast<int>(b);
     const int64_t at = cache.length(slot);
-    if (appended) (*appended)[static_cast<size_t>(b)] = n;
     if (n == 0) continue;
     cache.extend(slot, n);
     const KvRows kr = rows_at(c.in[k], b), vr = rows_at(c.in[v], b);
@@ -182,7 +167,7 @@ SdpaArgs& ready(Call& c) {
     p.starts[static_cast<size_t>(b)] =
         appends ? static_cast<int32_t>(cache_of(c).length(static_cast<int>(b))) : 0;
   }
-  if (appends) append(c, ir::kSdpaK, ir::kSdpaV, ir::kSdpaLengths, nullptr);
+  if (appends) append(c, ir::kSdpaK, ir::kSdpaV, ir::kSdpaLengths);
   if (stateful)
     for (int64_t b = 0; b < batch; b++)
       p.slots[static_cast<size_t>(b)] = cache_of(c).view(static_cast<int>(b));
@@ -204,7 +189,7 @@ void run_sdpa(Call& c) {
 
 void run_sdpa_reference(Call& c) { sdpa_reference(ready(c)); }
 
-void run_kv_cache(Call& c) { append(c, 0, 1, 2, nullptr); }
+void run_kv_cache(Call& c) { append(c, 0, 1, 2); }
 
 }  // namespace
 
