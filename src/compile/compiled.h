@@ -11,7 +11,7 @@
 
 namespace cyb::compile {
 
-constexpr int kHost = -1;  // control nodes: the executor itself
+constexpr int kHost = -1;  // control and data-dependent nodes: the executor itself
 
 struct Settings {
   std::vector<Backend*> backends;  // in order of preference; the last one takes every node (cpu)

@@ -77,6 +77,13 @@ void remove_dead(Graph& graph) {
   renumber(graph);
 }
 
+namespace {
+bool foldable(const Node& node) {
+  const Effect effect = info(node.op).effect;
+  return effect == Effect::pure || effect == Effect::data;
+}
+}  // namespace
+
 void fold(const Program& program, Graph& graph, const Evaluator& evaluate) {
   constexpr int64_t kMostElements = 65536;
   for (Node& node : graph.nodes) {
@@ -86,7 +93,7 @@ void fold(const Program& program, Graph& graph, const Evaluator& evaluate) {
         if (v.kind == Value::Kind::outer && !v.constant) v.constant = graph.value(v.outer).constant;
       fold(program, *region, evaluate);
     }
-    if (info(node.op).effect != Effect::pure) continue;
+    if (!foldable(node)) continue;
     std::vector<const Tensor*> operands;
     bool constant = true;
     for (ValueId id : node.operands) {
@@ -118,7 +125,7 @@ void fold(const Program& program, Graph& graph, const Evaluator& evaluate) {
   }
   // Values that became constants need no node.
   for (Node& node : graph.nodes) {
-    if (info(node.op).effect != Effect::pure) continue;
+    if (!foldable(node)) continue;
     bool all = !node.results.empty();
     for (ValueId id : node.results) all = all && graph.value(id).constant;
     if (!all) continue;
@@ -128,8 +135,7 @@ void fold(const Program& program, Graph& graph, const Evaluator& evaluate) {
     }
     node.results.clear();
   }
-  std::erase_if(graph.nodes,
-                [](const Node& n) { return n.results.empty() && info(n.op).effect == Effect::pure; });
+  std::erase_if(graph.nodes, [](const Node& n) { return n.results.empty() && foldable(n); });
   renumber(graph);
 }
 

@@ -49,7 +49,8 @@ std::vector<bool> find_host_needed(const Graph& graph) {
     for (size_t k = 0; k < n.operands.size(); k++) {
       const ValueId id = n.operands[k];
       if (id == kNone) continue;
-      const bool decides = k < 32 && (row.host_operands >> k & 1);
+      // Nodes whose shapes depend on content run on the host; plans depend on the shapes that come out.
+      const bool decides = row.effect != Effect::data && k < 32 && (row.host_operands >> k & 1);
       const bool computes = wanted && row.effect == Effect::pure && n.op != Op::ShapeOf;
       if (decides || computes) needed[static_cast<size_t>(id)] = true;
     }
@@ -69,6 +70,8 @@ std::unique_ptr<CompiledGraph> place(const Program& program, Graph graph, const 
     if (info(node.op).effect == Effect::control) {
       for (const auto& region : node.regions)
         out->regions[i].push_back(place(program, *region, s, state_place));
+    } else if (info(node.op).effect == Effect::data) {
+      // The executor evaluates it on the host.
     } else {
       chosen = -2;
       const size_t first =

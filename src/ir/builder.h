@@ -17,9 +17,11 @@ namespace cyb::ir {
 class Builder {
  public:
   Builder(Program& program, std::string graph_name);
+  // Builds a region; it goes into a node when it is whole.
+  Builder(Program& program, Graph& region) : program_(program), region_(&region) {}
 
   Program& program() { return program_; }
-  Graph& graph() { return program_.graphs[index_]; }
+  Graph& graph() { return region_ ? *region_ : program_.graphs[index_]; }
   Dim dim(const char* symbol) { return Dim::symbol(program_.symbol(symbol)); }
   const Type& type(ValueId id) { return graph().value(id).type; }
 
@@ -45,7 +47,8 @@ class Builder {
  private:
   std::string unique(const std::string& name);
   Program& program_;
-  size_t index_;
+  Graph* region_ = nullptr;
+  size_t index_ = 0;
   int next_ = 0;
   std::map<std::string, bool, std::less<>> taken_;
 };

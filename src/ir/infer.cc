@@ -74,17 +74,56 @@ int InferContext::axis(int64_t axis, int rank) const {
   return static_cast<int>(a);
 }
 
+namespace {
+
+// Where the rank of an operand is open, no rule can tell shapes; what it says for some rank tells the element
+// types.
+std::vector<Type> types_of_open_rank(const Program& program, const Node& node,
+                                     const std::vector<const Type*>& operands) {
+  for (int rank = 0;; rank++) {
+    std::vector<Type> guess(operands.size());
+    std::vector<const Type*> pointers(operands.size(), nullptr);
+    for (size_t i = 0; i < operands.size(); i++) {
+      if (!operands[i]) continue;
+      guess[i] = *operands[i];
+      if (!guess[i].known_rank) {
+        guess[i].known_rank = true;
+        guess[i].dims.assign(static_cast<size_t>(rank), Dim());
+      }
+      pointers[i] = &guess[i];
+    }
+    InferContext context(program, node, std::move(pointers), {}, false);
+    try {
+      info(node.op).shape(context);
+    } catch (const Error&) {
+      if (rank == kMaxRank) throw;
+      continue;
+    }
+    std::vector<Type> results = context.results();
+    for (Type& t : results) {
+      t.dims.clear();
+      t.known_rank = false;
+    }
+    return results;
+  }
+}
+
+}  // namespace
+
 std::vector<Type> infer_types(const Program& program, const Graph& graph, const Node& node) {
   std::vector<const Type*> operands;
   for (ValueId id : node.operands) operands.push_back(id == kNone ? nullptr : &graph.value(id).type);
   auto constant = [&](int i) -> const Tensor* {
     return graph.value(node.operands[static_cast<size_t>(i)]).constant.get();
   };
-  InferContext context(program, node, std::move(operands), constant, false);
   const OpInfo& row = info(node.op);
   if (!row.shape)
     throw error(ErrorKind::UnsupportedOp, "operator '{}' is reserved and has no kernel yet", row.text_name)
         .advise("cyb-llm status --ops lists the operators that run");
+  for (const Type* t : operands)
+    if (t && !t->known_rank && row.effect != Effect::control)
+      return types_of_open_rank(program, node, operands);
+  InferContext context(program, node, std::move(operands), constant, false);
   row.shape(context);
   return context.results();
 }

@@ -7,7 +7,9 @@
 
 #include "ir/ops/attention.h"
 #include "ir/ops/common.h"
+#include "ir/ops/conv.h"
 #include "ir/ops/matmul.h"
+#include "ir/ops/recurrent.h"
 #include "ir/ops/rules.h"
 
 namespace cyb::ir {

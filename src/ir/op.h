@@ -23,6 +23,7 @@ enum class Effect : uint8_t {
   pure,     // results depend on operands and attributes only
   state,    // reads or writes its states
   random,   // depends on seed and node
+  data,     // results' shapes depend on operands' content: computed on the host, between segments
   control,  // runs its regions
 };
 

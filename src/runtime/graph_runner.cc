@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/infer.h"
 #include "ir/ops/common.h"
 #include "runtime/segment.h"
 
@@ -239,10 +240,10 @@ class GraphRunner::Run {
         ctx_.settings.backends[b]->read(*at.buffer, at.offset, out.data(), out.bytes());
         return;
       }
-    if (g_.value(id).kind == Value::Kind::weight)
-      throw error(ErrorKind::InvalidFile, "graph '{}' gives the weight '{}' as an output", g_.name,
-                  g_.value(id).name)
-          .advise("put an identity between them");
+    if (g_.value(id).kind == Value::Kind::weight) {
+      out = ctx_.weights->value(g_.value(id).name);
+      return;
+    }
     throw error(ErrorKind::InvalidFile, "graph '{}': output '{}' was never made", g_.name, g_.value(id).name);
   }
 
@@ -281,8 +282,36 @@ class GraphRunner::Run {
         scan(n, *runners[0], outer);
         break;
       default:
-        throw error(ErrorKind::UnsupportedOp, "'{}' is no control operator", info(n.op).text_name);
+        if (info(n.op).effect != Effect::data)
+          throw error(ErrorKind::UnsupportedOp, "'{}' is no control operator", info(n.op).text_name);
+        data_dependent(n);
     }
+  }
+
+  // A node whose result shapes depend on its operands' content: by its definition, on the host.
+  void data_dependent(const Node& n) {
+    std::vector<std::shared_ptr<const Tensor>> held;
+    std::vector<const Tensor*> operands;
+    std::vector<Type> types(n.operands.size());
+    std::vector<const Type*> pointers;
+    for (size_t k = 0; k < n.operands.size(); k++) {
+      if (n.operands[k] == kNone) {
+        operands.push_back(nullptr);
+        pointers.push_back(nullptr);
+        continue;
+      }
+      held.push_back(host(n.operands[k]));
+      operands.push_back(held.back().get());
+      types[k] = concrete(held.back()->type(), held.back()->shape());
+      pointers.push_back(&types[k]);
+    }
+    InferContext context(
+        *c_.program, n, pointers, [&](int k) { return operands[static_cast<size_t>(k)]; }, true);
+    info(n.op).shape(context);
+    std::vector<Tensor> results;
+    for (const Type& t : context.results()) results.emplace_back(t.dtype, shape_of(t));
+    ctx_.settings.evaluate(*c_.program, n, operands, results);
+    for (size_t i = 0; i < n.results.size(); i++) made(n.results[i], std::move(results[i]));
   }
 
   static Tensor stack(const std::vector<Tensor>& parts, const Type& type, const char* what) {
@@ -437,7 +466,9 @@ std::string GraphRunner::explain() const {
         out += "\n";
       }
     }
-    if (s->plan.stop == SegmentPlan::Stop::control) out += "  then a region\n";
+    if (s->plan.stop == SegmentPlan::Stop::control)
+      out += fmt::format("  then '{}' on the host\n",
+                         info(graph_.graph.nodes[static_cast<size_t>(s->plan.end)].op).text_name);
     if (s->plan.stop == SegmentPlan::Stop::host_value)
       out += fmt::format("  then '{}' is read: it decides shapes\n", graph_.graph.value(s->plan.wanted).name);
   }

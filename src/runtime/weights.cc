@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/weights.h"
 
+#include "tensor/decode.h"
+
 namespace cyb {
 
 Weight* WeightStore::get(Backend& backend, const std::string& name, WeightRole role) {
@@ -18,6 +20,16 @@ Weight* WeightStore::get(Backend& backend, const std::string& name, WeightRole r
     if (scale_weight) table[{&backend, name + ".scale"}] = std::move(scale_weight);
   }
   return table[{&backend, name}].get();
+}
+
+Tensor WeightStore::value(const std::string& name) const {
+  const TensorSpec* spec = source_->find(name);
+  if (!spec) throw error(ErrorKind::MissingTensor, "the file has no tensor '{}'", name);
+  std::vector<float> scales;
+  if (spec->encoding == Encoding::ternary)
+    if (const TensorSpec* scale = source_->find(name + ".scale"))
+      scales = decode(*scale, source_->bytes(*scale));
+  return decode_tensor(*spec, source_->bytes(*spec), scales);
 }
 
 uint64_t WeightStore::extra_bytes() const {

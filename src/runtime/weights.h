@@ -10,6 +10,7 @@
 #include <string>
 
 #include "backend/backend.h"
+#include "tensor/tensor.h"
 
 namespace cyb {
 
@@ -27,6 +28,8 @@ class WeightStore {
   const WeightSource& source() const { return *source_; }
   // Throws MissingTensor.
   Weight* get(Backend& backend, const std::string& name, WeightRole role);
+  // The decoded values on the host, for those that only the executor reads. Throws MissingTensor.
+  Tensor value(const std::string& name) const;
   // Memory taken beside the mapping.
   uint64_t extra_bytes() const;
 

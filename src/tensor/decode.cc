@@ -278,4 +278,44 @@ void decode_row(const TensorSpec& spec, std::span<const uint8_t> bytes, int64_t 
   rows.decode(row, out);
 }
 
+namespace {
+
+template <class T>
+void narrow(const std::vector<int64_t>& from, Tensor& to) {
+  for (size_t i = 0; i < from.size(); i++) to.at<T>(i) = static_cast<T>(from[i]);
+}
+
+}  // namespace
+
+Tensor decode_tensor(const TensorSpec& spec, std::span<const uint8_t> bytes, std::span<const float> scales) {
+  Shape shape;
+  for (int64_t d : spec.shape) shape.push_back(d);
+  Tensor out(spec.type, shape);
+  const auto n = static_cast<size_t>(out.elements());
+  if (spec.type == DType::f32) {
+    if (n) decode(spec, bytes, &out.at<float>(0), scales);
+  } else if (is_float(spec.type)) {
+    const std::vector<float> values = decode(spec, bytes, scales);
+    for (size_t i = 0; i < n; i++) out.set_real(i, static_cast<double>(values[i]));
+  } else {
+    std::vector<int64_t> integers(n);
+    if (n) decode_integers(spec, bytes, integers.data());
+    switch (size_of(spec.type)) {
+      case 1:
+        narrow<int8_t>(integers, out);
+        break;
+      case 2:
+        narrow<int16_t>(integers, out);
+        break;
+      case 4:
+        narrow<int32_t>(integers, out);
+        break;
+      default:
+        narrow<int64_t>(integers, out);
+        break;
+    }
+  }
+  return out;
+}
+
 }  // namespace cyb

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tensor/encoding.h"
+#include "tensor/tensor.h"
 
 namespace cyb {
 
@@ -18,6 +19,10 @@ void decode(const TensorSpec& spec, std::span<const uint8_t> bytes, float* out,
             std::span<const float> scales = {});
 std::vector<float> decode(const TensorSpec& spec, std::span<const uint8_t> bytes,
                           std::span<const float> scales = {});
+
+// The tensor as graphs see it: of spec.type.
+Tensor decode_tensor(const TensorSpec& spec, std::span<const uint8_t> bytes,
+                     std::span<const float> scales = {});
 
 // Integer and bool types; u64 as the same 64 bits. Throws InvalidFile at a value that the type does not hold.
 void decode_integers(const TensorSpec& spec, std::span<const uint8_t> bytes, int64_t* out);

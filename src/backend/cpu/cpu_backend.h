@@ -11,7 +11,8 @@ namespace cyb::cpu {
 
 // How the groups make what the machinery does not know: states, and weights that products read.
 struct Hooks {
-  std::function<std::unique_ptr<StateStore>(const ir::State&, const StateOptions&, const Precision&)> make_state;
+  std::function<std::unique_ptr<StateStore>(const ir::State&, const StateOptions&, const Precision&)>
+      make_state;
   std::function<std::unique_ptr<Weight>(const TensorSpec&, std::span<const uint8_t>, const Weight* scale,
                                         WeightRole)>
       load_weight;
@@ -27,15 +28,14 @@ std::unique_ptr<Backend> make_backend(const Options& options, KernelTable table,
 // A weight decoded to plain values of its type.
 class DenseWeight final : public Weight {
  public:
-  DenseWeight(const TensorSpec& spec, std::vector<uint8_t> values)
-      : spec_(spec), values_(std::move(values)) {}
+  DenseWeight(const TensorSpec& spec, Tensor values) : spec_(spec), values_(std::move(values)) {}
   const TensorSpec& spec() const override { return spec_; }
-  uint64_t extra_bytes() const override { return values_.size(); }
+  uint64_t extra_bytes() const override { return values_.bytes(); }
   const void* data() const { return values_.data(); }
 
  private:
   TensorSpec spec_;
-  std::vector<uint8_t> values_;
+  Tensor values_;
 };
 
 // Memory for values and scratch.

@@ -87,7 +87,7 @@ struct AxisAttrs {
   }
 };
 
-struct AxesAttrs {  // Transpose: the two axes; Squeeze, Unsqueeze: the axes
+struct AxesAttrs {  // Transpose: the two axes; Squeeze, Unsqueeze: the axes, or the second operand says
   std::vector<int64_t> axes;
   template <class V>
   void fields(V& v) {
@@ -107,7 +107,8 @@ struct ReshapeAttrs {  // 0 keeps the operand's axis, −1 takes what is left; e
 
 struct SplitAttrs {
   int64_t axis = -1;
-  std::vector<int64_t> sizes;  // empty: equal parts
+  std::vector<int64_t>
+      sizes;  // empty: what the second operand says, else equal parts (the last may be smaller)
   template <class V>
   void fields(V& v) {
     v("axis", axis);
@@ -124,32 +125,38 @@ struct CastAttrs {
 };
 
 struct ReduceAttrs {
-  std::vector<int64_t> axes;  // empty: all
+  std::vector<int64_t> axes;  // empty: what the second operand says; all, where that is empty or absent
   bool keep = false;
+  bool noop_empty = false;  // no axes at all: nothing is reduced
   template <class V>
   void fields(V& v) {
     v("axes", axes);
     v("keep", keep);
+    v("noop_empty", noop_empty);
   }
 };
 
 struct ArgAttrs {
   int64_t axis = -1;
   bool keep = false;
+  bool last = false;  // of equals the last, not the first
   template <class V>
   void fields(V& v) {
     v("axis", axis);
     v("keep", keep);
+    v("last", last);
   }
 };
 
 struct TopKAttrs {
-  int64_t k = 1;
+  int64_t k = 1;  // where no second operand says
   int64_t axis = -1;
+  bool smallest = false;
   template <class V>
   void fields(V& v) {
     v("k", k);
     v("axis", axis);
+    v("smallest", smallest);
   }
 };
 
@@ -162,6 +169,107 @@ struct CumSumAttrs {
     v("axis", axis);
     v("exclusive", exclusive);
     v("reverse", reverse);
+  }
+};
+
+struct EluAttrs {  // gamma·x above 0, gamma·alpha·(e^x − 1) below; Selu is one of these
+  double alpha = 1, gamma = 1;
+  template <class V>
+  void fields(V& v) {
+    v("alpha", alpha);
+    v("gamma", gamma);
+  }
+};
+
+struct HardSigmoidAttrs {  // clamp(alpha·x + beta, 0, 1)
+  double alpha = 0.2, beta = 0.5;
+  template <class V>
+  void fields(V& v) {
+    v("alpha", alpha);
+    v("beta", beta);
+  }
+};
+
+struct IsInfAttrs {
+  bool positive = true, negative = true;
+  template <class V>
+  void fields(V& v) {
+    v("positive", positive);
+    v("negative", negative);
+  }
+};
+
+enum class PadMode { constant, reflect, edge, wrap };
+inline std::span<const char* const> enum_names(PadMode) {
+  static constexpr const char* names[] = {"constant", "reflect", "edge", "wrap"};
+  return names;
+}
+struct PadAttrs {
+  PadMode mode = PadMode::constant;
+  template <class V>
+  void fields(V& v) {
+    v("mode", mode);
+  }
+};
+
+enum class ScatterReduction { none, add, mul, max, min };
+inline std::span<const char* const> enum_names(ScatterReduction) {
+  static constexpr const char* names[] = {"none", "add", "mul", "max", "min"};
+  return names;
+}
+struct ScatterAttrs {
+  int64_t axis = 0;  // ScatterElements
+  ScatterReduction reduction = ScatterReduction::none;
+  template <class V>
+  void fields(V& v) {
+    v("axis", axis);
+    v("reduction", reduction);
+  }
+};
+
+struct GatherNdAttrs {
+  int64_t batch_dims = 0;
+  template <class V>
+  void fields(V& v) {
+    v("batch_dims", batch_dims);
+  }
+};
+
+struct TriluAttrs {
+  bool upper = true;
+  template <class V>
+  void fields(V& v) {
+    v("upper", upper);
+  }
+};
+
+struct UniqueAttrs {
+  bool flat = true;  // over all elements, else slices along `axis`
+  int64_t axis = 0;
+  bool sorted = true;
+  template <class V>
+  void fields(V& v) {
+    v("flat", flat);
+    v("axis", axis);
+    v("sorted", sorted);
+  }
+};
+
+struct GroupNormAttrs {
+  int64_t groups = 1;
+  double eps = 1e-5;
+  template <class V>
+  void fields(V& v) {
+    v("groups", groups);
+    v("eps", eps);
+  }
+};
+
+struct EpsAttrs {
+  double eps = 1e-5;
+  template <class V>
+  void fields(V& v) {
+    v("eps", eps);
   }
 };
 

@@ -50,14 +50,6 @@ bool is_matrix(const TensorSpec& s) {
          s.zero == 0 && s.shape[0] > 0 && s.shape[1] > 0;
 }
 
-template <class T>
-void narrow(const std::vector<int64_t>& from, uint8_t* to) {
-  for (size_t i = 0; i < from.size(); i++) {
-    const T v = static_cast<T>(from[i]);
-    std::memcpy(to + i * sizeof(T), &v, sizeof(T));
-  }
-}
-
 uint64_t padded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 int64_t rows_of(const Arg& x) { return x.shape.elements(0, x.shape.rank() - 1); }
@@ -389,46 +381,10 @@ std::unique_ptr<Weight> load_weight(const TensorSpec& spec, std::span<const uint
                                     const Weight* scale, WeightRole role) {
   if (role == WeightRole::encoded && is_matrix(spec))
     return std::make_unique<EncodedWeight>(spec, bytes, scale);
-  const auto n = static_cast<size_t>(elements_of(spec));
-  std::vector<uint8_t> values(std::max<size_t>(n, 1) * size_of(spec.type));
-  if (is_float(spec.type)) {
-    std::vector<float> scales;
-    if (const auto* dense = dynamic_cast<const DenseWeight*>(scale)) {
-      const auto* s = static_cast<const float*>(dense->data());
-      scales.assign(s, s + elements_of(scale->spec()));
-    }
-    std::vector<float> decoded(std::max<size_t>(n, 1));
-    decode(spec, bytes, decoded.data(), scales);
-    for (size_t i = 0; i < n; i++) {
-      if (spec.type == DType::f32) {
-        std::memcpy(values.data() + 4 * i, &decoded[i], 4);
-      } else if (spec.type == DType::f64) {
-        const double v = decoded[i];
-        std::memcpy(values.data() + 8 * i, &v, 8);
-      } else {
-        const uint16_t v = spec.type == DType::f16 ? f32_to_f16(decoded[i]) : f32_to_bf16(decoded[i]);
-        std::memcpy(values.data() + 2 * i, &v, 2);
-      }
-    }
-  } else {
-    std::vector<int64_t> integers(n);
-    decode_integers(spec, bytes, integers.data());
-    switch (size_of(spec.type)) {
-      case 1:
-        narrow<int8_t>(integers, values.data());
-        break;
-      case 2:
-        narrow<int16_t>(integers, values.data());
-        break;
-      case 4:
-        narrow<int32_t>(integers, values.data());
-        break;
-      default:
-        narrow<int64_t>(integers, values.data());
-        break;
-    }
-  }
-  return std::make_unique<DenseWeight>(spec, std::move(values));
+  std::span<const float> scales;
+  if (const auto* dense = dynamic_cast<const DenseWeight*>(scale))
+    scales = {static_cast<const float*>(dense->data()), static_cast<size_t>(elements_of(scale->spec()))};
+  return std::make_unique<DenseWeight>(spec, decode_tensor(spec, bytes, scales));
 }
 
 }  // namespace cyb::cpu
