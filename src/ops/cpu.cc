@@ -9,6 +9,8 @@ const cpu::KernelTable& cpu_kernel_table() {
   static const cpu::KernelTable table = [] {
     cpu::KernelTable t;
     cpu::add_elementwise_rows(t);
+    cpu::add_unary_rows(t);
+    cpu::add_cast_rows(t);
     cpu::add_binary_rows(t);
     cpu::add_activation_rows(t);
     cpu::add_shape_rows(t);

@@ -9,6 +9,8 @@
 namespace cyb::cpu {
 
 void add_elementwise_rows(KernelTable& table);
+void add_unary_rows(KernelTable& table);
+void add_cast_rows(KernelTable& table);
 void add_binary_rows(KernelTable& table);
 void add_activation_rows(KernelTable& table);
 void add_shape_rows(KernelTable& table);

@@ -15,9 +15,40 @@ DType same_type(const InferContext& c, int a, int b) {
 
 }  // namespace
 
+void rule_test(InferContext& c) { c.result(0, {DType::boolean, c.type(0).dims}); }
+
 void rule_binary(InferContext& c) {
   const DType type = same_type(c, 0, 1);
   c.result(0, {type, c.broadcast(c.type(0).dims, c.type(1).dims)});
+}
+
+void rule_bits(InferContext& c) {
+  for (int i = 0; i < c.operands(); i++) c.require(is_integer(c.type(i).dtype), "operands must be integers");
+  c.operands() == 1 ? rule_unary(c) : rule_binary(c);
+}
+
+void rule_pow(InferContext& c) {
+  c.result(0, {c.type(0).dtype, c.broadcast(c.type(0).dims, c.type(1).dims)});
+}
+
+void rule_prelu(InferContext& c) {
+  same_type(c, 0, 1);
+  const Type& x = c.type(0);
+  const Dims wide = c.broadcast(x.dims, c.type(1).dims);
+  c.require(wide.size() == x.dims.size(), "the slope must broadcast to x");
+  for (size_t i = 0; i < wide.size(); i++)
+    c.require(!wide[i].is_number() || !x.dims[i].is_number() || wide[i] == x.dims[i],
+              "the slope must broadcast to x");
+  c.result(0, x);
+}
+
+void rule_glu(InferContext& c) {
+  Type t = c.type(0);
+  c.require(is_float(t.dtype), "the operand must be a float");
+  Dim& d = t.dims[static_cast<size_t>(c.axis(c.attrs<AxisAttrs>().axis, t.rank()))];
+  c.require(!d.is_number() || d.number() % 2 == 0, "the axis has no two halves");
+  d = d.is_number() ? Dim(d.number() / 2) : Dim();
+  c.result(0, t);
 }
 
 void rule_same_pair(InferContext& c) {
@@ -55,6 +86,16 @@ void rule_cast(InferContext& c) {
   Type t = c.type(0);
   t.dtype = c.attrs<CastAttrs>().to;
   c.require(t.dtype != DType::string && c.type(0).dtype != DType::string, "strings cannot be cast");
+  c.result(0, t);
+}
+
+void rule_bit_cast(InferContext& c) {
+  Type t = c.type(0);
+  const DType to = c.attrs<CastAttrs>().to;
+  c.require(t.dtype != DType::string && to != DType::string && size_of(t.dtype) == size_of(to),
+            "element types differ in size");
+  c.require(to != DType::boolean || t.dtype == to, "bits are no bool");
+  t.dtype = to;
   c.result(0, t);
 }
 

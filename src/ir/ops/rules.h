@@ -19,6 +19,12 @@ void rule_same_pair(InferContext& c);
 void rule_compare(InferContext& c);
 void rule_logic(InferContext& c);
 void rule_logic_not(InferContext& c);
+void rule_test(InferContext& c);
+void rule_bits(InferContext& c);
+void rule_pow(InferContext& c);
+void rule_prelu(InferContext& c);
+void rule_glu(InferContext& c);
+void rule_bit_cast(InferContext& c);
 void rule_where(InferContext& c);
 void rule_cast(InferContext& c);
 // Products and look-ups.

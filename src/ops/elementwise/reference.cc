@@ -3,12 +3,11 @@
 // where the operator is exact in its own type.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "ir/ops/common.h"
-#include "ops/common/walk.h"
+#include "ops/common/convert.h"
 #include "ops/rows.h"
 
 namespace cyb::cpu {
@@ -17,15 +16,21 @@ using ir::Op;
 
 namespace {
 
+// Whether a shift by b leaves bits of a T.
 template <class T>
-constexpr bool is_real = std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, F16> ||
-                         std::is_same_v<T, Bf16>;
+bool shifts(T b) {
+  return b >= T(0) && static_cast<uint64_t>(b) < 8 * sizeof(T);
+}
 
-// Integers wrap as two's complement; the way through unsigned keeps that defined.
-template <class T, class F>
-T wrap(T a, T b, F&& f) {
-  return static_cast<T>(
-      f(static_cast<uint64_t>(static_cast<int64_t>(a)), static_cast<uint64_t>(static_cast<int64_t>(b))));
+// Wraps; negative exponents leave 0 of all but 1 and −1 (and of 0, for which there is no answer).
+template <class T>
+T integer_power(T base, int64_t exponent) {
+  if (exponent < 0)
+    return base == T(1) ? T(1) : std::is_signed_v<T> && base == T(-1) ? (exponent % 2 ? T(-1) : T(1)) : T(0);
+  uint64_t y = 1, x = static_cast<uint64_t>(static_cast<int64_t>(base));
+  for (auto e = static_cast<uint64_t>(exponent); e; e >>= 1, x *= x)
+    if (e & 1) y *= x;
+  return static_cast<T>(y);
 }
 
 template <class T>
@@ -42,12 +47,12 @@ T binary(Op op, T a, T b) {
         return T(x * y);
       case Op::Div:
         return T(x / y);
-      case Op::Pow:
-        return T(static_cast<C>(std::pow(static_cast<double>(x), static_cast<double>(y))));
       case Op::Mod: {
         const C r = std::fmod(x, y);
         return T(r != 0 && (r < 0) != (y < 0) ? r + y : r);
       }
+      case Op::FMod:
+        return T(std::fmod(x, y));
       case Op::Min:
         return std::isnan(x) || x < y ? T(x) : T(y);
       case Op::Max:
@@ -78,10 +83,21 @@ T binary(Op op, T a, T b) {
           return static_cast<T>(a % b);
         }
       }
-      case Op::Pow: {
-        const double v = std::pow(static_cast<double>(a), static_cast<double>(b));
-        return std::isfinite(v) && std::fabs(v) < 9.2e18 ? static_cast<T>(static_cast<int64_t>(v)) : T(0);
-      }
+      case Op::FMod:
+        if (b == 0) return 0;
+        if constexpr (std::is_signed_v<T>)
+          if (b == T(-1)) return 0;
+        return static_cast<T>(a % b);
+      case Op::BitAnd:
+        return static_cast<T>(a & b);
+      case Op::BitOr:
+        return static_cast<T>(a | b);
+      case Op::BitXor:
+        return static_cast<T>(a ^ b);
+      case Op::ShiftLeft:
+        return shifts<T>(b) ? static_cast<T>(static_cast<uint64_t>(a) << b) : T(0);
+      case Op::ShiftRight:
+        return shifts<T>(b) ? static_cast<T>(a >> b) : T(0);
       case Op::Min:
         return std::min(a, b);
       case Op::Max:
@@ -121,6 +137,39 @@ void run_binary(Call& c) {
     const T* b = c.in[1].as<T>();
     T* y = c.out[0].as<T>();
     walk(shape, strides, [&](int64_t i, const auto& at) { y[i] = binary<T>(op, a[at[0]], b[at[1]]); });
+  });
+}
+
+// The exponent may have another type than the base and the result.
+void run_pow(Call& c) {
+  const Shape& shape = c.out[0].shape;
+  const std::array strides = {broadcast_strides(c.in[0].shape, shape),
+                              broadcast_strides(c.in[1].shape, shape)};
+  // Exponents as f64 or i64 first: types are many, pairs of types too many.
+  const int64_t n = c.in[1].elements();
+  std::vector<double> reals(static_cast<size_t>(n));
+  std::vector<int64_t> integers(static_cast<size_t>(n));
+  const bool whole = !is_float(c.in[1].dtype);
+  visit_dtype(c.in[1].dtype, [&](auto exponent) {
+    using E = typename decltype(exponent)::type;
+    for (int64_t i = 0; i < n; i++) {
+      reals[static_cast<size_t>(i)] = static_cast<double>(c.in[1].as<E>()[i]);
+      integers[static_cast<size_t>(i)] = convert<int64_t>(c.in[1].as<E>()[i]);
+    }
+  });
+  visit_dtype(c.in[0].dtype, [&](auto base) {
+    using T = typename decltype(base)::type;
+    const T* a = c.in[0].as<T>();
+    T* y = c.out[0].as<T>();
+    walk(shape, strides, [&](int64_t i, const auto& at) {
+      const auto b = static_cast<size_t>(at[1]);
+      if constexpr (!is_real<T>)
+        if (whole) {
+          y[i] = integer_power<T>(a[at[0]], integers[b]);
+          return;
+        }
+      y[i] = convert<T>(std::pow(static_cast<double>(a[at[0]]), reals[b]));
+    });
   });
 }
 
@@ -174,154 +223,13 @@ void run_where(Call& c) {
   });
 }
 
-double unary(const Call& c, Op op, double x) {
-  switch (op) {
-    case Op::Neg:
-      return -x;
-    case Op::Abs:
-      return std::fabs(x);
-    case Op::Exp:
-      return std::exp(x);
-    case Op::Log:
-      return std::log(x);
-    case Op::Sqrt:
-      return std::sqrt(x);
-    case Op::Erf:
-      return std::erf(x);
-    case Op::Reciprocal:
-      return 1 / x;
-    case Op::Floor:
-      return std::floor(x);
-    case Op::Ceil:
-      return std::ceil(x);
-    case Op::Round:
-      return std::nearbyint(x);
-    case Op::Sin:
-      return std::sin(x);
-    case Op::Cos:
-      return std::cos(x);
-    case Op::Relu:
-      return x > 0 || std::isnan(x) ? x : 0;
-    case Op::LeakyRelu:
-      return x >= 0 ? x : x * c.attrs<ir::AlphaAttrs>().alpha;
-    case Op::Sigmoid:
-      return 1 / (1 + std::exp(-x));
-    case Op::Tanh:
-      return std::tanh(x);
-    case Op::Silu:
-      return x / (1 + std::exp(-x));
-    case Op::SoftCap: {
-      const double cap = c.attrs<ir::SoftCapAttrs>().cap;
-      return cap * std::tanh(x / cap);
-    }
-    case Op::Gelu:
-      return gelu(c.attrs<ir::GeluAttrs>().form, x);
-    case Op::Clamp: {
-      const auto& a = c.attrs<ir::ClampAttrs>();
-      return std::isnan(x) ? x : std::min(std::max(x, a.min), a.max);
-    }
-    case Op::NanToNum: {
-      const auto& a = c.attrs<ir::NanToNumAttrs>();
-      return std::isnan(x) ? a.nan : std::isinf(x) ? (x > 0 ? a.posinf : a.neginf) : x;
-    }
-    default:
-      return x;
-  }
-}
-
-void run_unary(Call& c) {
-  const Op op = c.node->op;
-  const int64_t n = c.out[0].elements();
-  visit_dtype(c.out[0].dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* x = c.in[0].as<T>();
-    T* y = c.out[0].as<T>();
-    if constexpr (is_real<T>) {
-      for (int64_t i = 0; i < n; i++) {
-        const double v = unary(c, op, static_cast<double>(x[i]));
-        if constexpr (std::is_same_v<T, double>)
-          y[i] = v;
-        else
-          y[i] = T(static_cast<float>(v));
-      }
-    } else {
-      for (int64_t i = 0; i < n; i++) {
-        if (op == Op::Neg)
-          y[i] = wrap(T(0), x[i], [](uint64_t a, uint64_t b) { return a - b; });
-        else if (op == Op::Abs)
-          y[i] = std::is_signed_v<T> && x[i] < T(1)
-                     ? wrap(T(0), x[i], [](uint64_t a, uint64_t b) { return a - b; })
-                     : x[i];
-        else if (op == Op::Relu)
-          y[i] = std::max(x[i], T(0));
-        else
-          y[i] = static_cast<T>(std::clamp(unary(c, op, static_cast<double>(x[i])),
-                                           static_cast<double>(std::numeric_limits<T>::lowest()),
-                                           static_cast<double>(std::numeric_limits<T>::max()) * (1 - 1e-16)));
-      }
-    }
-  });
-}
-
-void run_cast(Call& c) {
-  const int64_t n = c.out[0].elements();
-  if (c.in[0].dtype == c.out[0].dtype) {
-    std::memcpy(c.out[0].data, c.in[0].data, static_cast<size_t>(n) * size_of(c.out[0].dtype));
-    return;
-  }
-  visit_dtype(c.in[0].dtype, [&](auto from) {
-    using X = typename decltype(from)::type;
-    visit_dtype(c.out[0].dtype, [&](auto to) {
-      using Y = typename decltype(to)::type;
-      const X* x = c.in[0].as<X>();
-      Y* y = c.out[0].as<Y>();
-      for (int64_t i = 0; i < n; i++) {
-        if (c.out[0].dtype == DType::boolean) {
-          y[i] = Y(x[i] != X(0) ? 1 : 0);
-        } else if constexpr (is_real<X> && !is_real<Y>) {
-          // Truncates; what does not fit saturates, NaN is 0: no undefined conversions.
-          const double v = std::trunc(static_cast<double>(x[i]));
-          constexpr double lo = static_cast<double>(std::numeric_limits<Y>::lowest());
-          constexpr double hi = static_cast<double>(std::numeric_limits<Y>::max());
-          y[i] = std::isnan(v) ? Y(0)
-                 : v <= lo     ? std::numeric_limits<Y>::lowest()
-                 : v >= hi     ? std::numeric_limits<Y>::max()
-                               : static_cast<Y>(v);
-        } else if constexpr (is_real<X>) {
-          y[i] = Y(static_cast<std::conditional_t<std::is_same_v<Y, double>, double, float>>(x[i]));
-        } else if constexpr (is_real<Y>) {
-          y[i] = Y(static_cast<std::conditional_t<std::is_same_v<Y, double>, double, float>>(x[i]));
-        } else {
-          y[i] = static_cast<Y>(x[i]);
-        }
-      }
-    });
-  });
-}
-
-const char* reject_strings(const Query& q) {
-  for (size_t i = 0; i < q.operands.size(); i++)
-    if (q.has(i) && q.dtype(i) == DType::string) return "strings";
-  return nullptr;
-}
-
 }  // namespace
 
-double gelu(ir::GeluForm form, double x) {
-  switch (form) {
-    case ir::GeluForm::erf:
-      return 0.5 * x * (1 + std::erf(x * M_SQRT1_2));
-    case ir::GeluForm::tanh:
-      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case ir::GeluForm::quick:
-      return x / (1 + std::exp(-1.702 * x));
-  }
-  return x;
-}
-
 void add_elementwise_rows(KernelTable& t) {
-  for (Op op : {Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Pow, Op::Mod, Op::Min, Op::Max})
+  for (Op op : {Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Mod, Op::FMod, Op::Min, Op::Max, Op::BitAnd,
+                Op::BitOr, Op::BitXor, Op::ShiftLeft, Op::ShiftRight})
     t.add({.op = op, .name = "binary_reference", .cost = 1000, .reject = reject_strings, .run = run_binary});
+  t.add({.op = Op::Pow, .name = "pow_reference", .cost = 1000, .reject = reject_strings, .run = run_pow});
   for (Op op : {Op::Equal, Op::Less, Op::LessEqual, Op::Greater, Op::GreaterEqual})
     t.add(
         {.op = op, .name = "compare_reference", .cost = 1000, .reject = reject_strings, .run = run_compare});
@@ -329,11 +237,6 @@ void add_elementwise_rows(KernelTable& t) {
     t.add({.op = op, .name = "logic_reference", .cost = 1000, .run = run_logic});
   t.add(
       {.op = Op::Where, .name = "where_reference", .cost = 1000, .reject = reject_strings, .run = run_where});
-  for (Op op : {Op::Neg,     Op::Abs,  Op::Exp,   Op::Log,     Op::Sqrt, Op::Erf,   Op::Reciprocal,
-                Op::Floor,   Op::Ceil, Op::Round, Op::Sin,     Op::Cos,  Op::Relu,  Op::LeakyRelu,
-                Op::Sigmoid, Op::Tanh, Op::Silu,  Op::SoftCap, Op::Gelu, Op::Clamp, Op::NanToNum})
-    t.add({.op = op, .name = "unary_reference", .cost = 1000, .reject = reject_strings, .run = run_unary});
-  t.add({.op = Op::Cast, .name = "cast_reference", .cost = 1000, .reject = reject_strings, .run = run_cast});
 }
 
 }  // namespace cyb::cpu
