@@ -29,6 +29,7 @@ struct CompiledGraph {
   std::vector<bool> host_needed;  // by value: decides shapes, so it is wanted on the host
   std::vector<std::vector<std::unique_ptr<CompiledGraph>>> regions;  // by node
   size_t nodes_before_fusion = 0;
+  FusionLog fusions;
 };
 
 // The backend of each state: the first that takes every node of every graph that uses it.

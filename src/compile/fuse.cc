@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fusion. Every rule replaces nodes by one whose definition is the same arithmetic.
-#include "compile/passes.h"
-#include "ir/infer.h"
+#include "compile/rewrite.h"
 #include "ir/ops/common.h"
 #include "ir/ops/matmul.h"
 
@@ -11,13 +10,13 @@ using namespace ir;
 
 namespace {
 
-class Fuser {
+class Fuser : public Rewriter {
  public:
-  Fuser(const Program& p, Graph& g) : program(p), graph(g) {}
+  using Rewriter::Rewriter;
 
   void run() {
     for (Node& node : graph.nodes)
-      for (auto& region : node.regions) Fuser(program, *region).run();
+      for (auto& region : node.regions) Fuser(program, *region, log).run();
     gated_activations();
     gated_products();
     skip_norms();
@@ -25,20 +24,6 @@ class Fuser {
   }
 
  private:
-  Node* producer(ValueId id, Op op) {
-    if (id == kNone) return nullptr;
-    const Value& v = graph.value(id);
-    if (v.kind != Value::Kind::result || v.node < 0) return nullptr;
-    Node& n = graph.nodes[static_cast<size_t>(v.node)];
-    return n.op == op ? &n : nullptr;
-  }
-  bool once(ValueId id) { return uses[static_cast<size_t>(id)] == 1; }
-  bool is_weight(ValueId id) { return id != kNone && graph.value(id).kind == Value::Kind::weight; }
-  // Drops what lost its readers, and counts again.
-  void settle() {
-    remove_dead(graph);
-    uses = graph.use_counts();
-  }
   bool same_dims(ValueId a, ValueId b) { return graph.value(a).type == graph.value(b).type; }
 
   // act(a) · b → swi_glu, ge_glu.
@@ -55,6 +40,7 @@ class Fuser {
           node.op = Op::SwiGlu;
           node.attrs = std::make_unique<TypedAttrs<NoAttrs>>();
           node.operands = {a, other};
+          log["swi_glu"]++;
           break;
         }
         if (Node* gelu = producer(gate, Op::Gelu)) {
@@ -62,6 +48,7 @@ class Fuser {
           node.op = Op::GeGlu;
           node.attrs = gelu->attrs->clone();
           node.operands = {a, other};
+          log["ge_glu"]++;
           break;
         }
       }
@@ -92,6 +79,7 @@ class Fuser {
       if (!plain_product(gate) || !plain_product(up) || gate->operands[0] != up->operands[0]) continue;
       if (!once(node.operands[0]) || !once(node.operands[1])) continue;
       const std::vector<ValueId> operands = {gate->operands[0], gate->operands[1], up->operands[1]};
+      log["gated products"]++;
       node.op = Op::FusedSwiGlu;
       node.attrs = std::make_unique<TypedAttrs<FusedGluAttrs>>(FusedGluAttrs{act});
       node.operands = operands;
@@ -105,6 +93,7 @@ class Fuser {
       if (node.op != Op::RmsNorm || node.operands.size() != 2) continue;
       Node* add = producer(node.operands[0], Op::Add);
       if (!add || add->results.empty() || !same_dims(add->operands[0], add->operands[1])) continue;
+      log["residual + rms_norm"]++;
       node.op = Op::FusedSkipNorm;
       node.operands = {add->operands[0], add->operands[1], node.operands[1]};
       node.results = {add->results[0], node.results[0]};
@@ -150,18 +139,15 @@ class Fuser {
       fused.attrs = std::make_unique<TypedAttrs<FusedNormMatmulAttrs>>(attrs);
       for (size_t i : nodes) graph.nodes[i].results.clear();
       graph.nodes[nodes[0]] = std::move(fused);
+      log["products of one operand"]++;
     }
     std::erase_if(graph.nodes, [](const Node& n) { return n.op == Op::Matmul && n.results.empty(); });
     settle();
   }
-
-  const Program& program;
-  Graph& graph;
-  std::vector<int> uses;
 };
 
 }  // namespace
 
-void fuse(const Program& program, Graph& graph) { Fuser(program, graph).run(); }
+void fuse(const Program& program, Graph& graph, FusionLog& log) { Fuser(program, graph, log).run(); }
 
 }  // namespace cyb::compile

@@ -126,11 +126,15 @@ std::unique_ptr<CompiledGraph> compile_graph(const Program& program, const Graph
   if (s.evaluate) fold(program, g, s.evaluate);
   remove_dead(g);
   const size_t before = g.nodes.size();
-  if (s.fusion) fuse(program, g);
+  FusionLog log;
+  if (s.fusion) optimize(program, g, log);
+  // What passes made of constants is constant.
+  if (s.fusion && s.evaluate) fold(program, g, s.evaluate);
   // What the preferred backend cannot run fused, it may run in parts.
   expand(program, g, [&](const Node& node) { return takes(s, 0, program, g, node, nullptr); });
   auto out = place(program, std::move(g), s, state_place);
   out->nodes_before_fusion = before;
+  out->fusions = std::move(log);
   return out;
 }
 

@@ -439,6 +439,7 @@ GraphRunner::Memory GraphRunner::memory() const {
 std::string GraphRunner::explain() const {
   std::string out = fmt::format("graph {}: {} nodes, {} before fusion\n", graph_.graph.name,
                                 graph_.graph.nodes.size(), graph_.nodes_before_fusion);
+  for (const auto& [what, times] : graph_.fusions) out += fmt::format("fused: {} × {}\n", what, times);
   const auto& backends = context_.settings.backends;
   for (const Segment* s : last_) {
     out += fmt::format("segment of nodes {} to {}\n", s->plan.begin, s->plan.end);
