@@ -27,6 +27,10 @@ void remove_dead(ir::Graph& graph);
 // and takes zero padding into convolutions.
 void simplify(const ir::Program& program, ir::Graph& graph, FusionLog& log);
 
+// Batch norms, scales and shifts behind a convolution whose weights are constants → new weights. For
+// importers: later, weights are used as they lie in the file.
+void fold_weights(const ir::Program& program, ir::Graph& graph, FusionLog& log);
+
 // Activations, norms and biases that were exported as arithmetic → silu, gelu, hard_swish, mish, layer_norm,
 // rms_norm, matmul with bias.
 void match_patterns(const ir::Program& program, ir::Graph& graph, FusionLog& log);
