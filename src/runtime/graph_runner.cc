@@ -39,14 +39,18 @@ class GraphRunner::Run {
     r_.last_.clear();
     int position = 0;
     build_root_key();
-    for (;;) {
-      chain = find(chain, position, backends);
+    for (size_t depth = 0;; depth++) {
+      if (r_.arenas_.size() <= depth) r_.arenas_.push_back(std::make_unique<Arena>());
+      Arena& arena = *r_.arenas_[depth];
+      chain = find(chain, position, backends, arena);
       const Segment& segment = *chain->segment;
       r_.last_.push_back(&segment);
+      if (arena.holds != segment.serial) segment.upload(ctx_);
+      arena.holds = segment.serial;
       execute(segment);
       current_ = &segment;
+      learned_.clear();
       if (segment.plan.stop == SegmentPlan::Stop::done) break;
-      begin_next(segment);
       position = segment.plan.end;
       if (segment.plan.stop == SegmentPlan::Stop::host_value) {
         const ValueId id = segment.plan.wanted;
@@ -54,10 +58,9 @@ class GraphRunner::Run {
         if (value->elements() > kKeyElements * 64)
           throw error(ErrorKind::UnsupportedModel, "value '{}' decides shapes and has {} elements",
                       g_.value(id).name, value->elements());
-        states_[static_cast<size_t>(id)].host = value;
-        states_[static_cast<size_t>(id)].fixed = true;
         key_.clear();
         append_content(*value);
+        learned_.push_back({id, std::move(value), true, false});
       } else {
         key_.clear();
         control(position);
@@ -134,6 +137,30 @@ class GraphRunner::Run {
     }
   }
 
+  // What the host learned of a value since the last segment; `whole`: also its type and shape.
+  struct Learned {
+    ValueId id;
+    std::shared_ptr<const Tensor> value;
+    bool fixed, whole;
+  };
+
+  // What is known before the next segment: only plans need it.
+  void gather_states() {
+    states_ = current_->plan.values;
+    for (size_t id = 0; id < states_.size(); id++)
+      if (states_[id].known && !states_[id].fixed)
+        if (const Tensor* t = given(static_cast<ValueId>(id)))
+          states_[id].host = std::shared_ptr<const Tensor>(std::shared_ptr<void>(), t);
+    for (Learned& l : learned_) {
+      if (l.whole) {
+        set_known(l.id, l.value, l.fixed);
+      } else {
+        states_[static_cast<size_t>(l.id)].host = l.value;
+        states_[static_cast<size_t>(l.id)].fixed = true;
+      }
+    }
+  }
+
   void set_known(ValueId id, std::shared_ptr<const Tensor> value, bool fixed) {
     ValueState& s = states_[static_cast<size_t>(id)];
     s = {};
@@ -150,7 +177,7 @@ class GraphRunner::Run {
   }
 
   // The segment that follows `chain` for the present key: kept from an earlier run, or planned now.
-  Chain* find(Chain* chain, int position, size_t backends) {
+  Chain* find(Chain* chain, int position, size_t backends, Arena& arena) {
     for (size_t i = 0; i < chain->next.size(); i++)
       if (chain->next[i]->key == key_) {
         if (i > 0)
@@ -175,17 +202,27 @@ class GraphRunner::Run {
       for (const auto& [id, value] : outers_) set_known(id, value, keyed(id, *value));
     } else {
       before = current_->locations;
+      gather_states();
     }
     SegmentPlan plan = compile::plan_segment(c_, ctx_.settings, states_, position);
     auto added = std::make_unique<Chain>();
     added->key = key_;
-    added->segment = std::make_unique<Segment>(std::move(plan), c_, ctx_, before);
+    added->segment = std::make_unique<Segment>(std::move(plan), c_, ctx_, before, arena);
     // What was only looked at must not outlive the run.
     for (ValueState& s : added->segment->plan.values)
       if (!s.fixed) s.host.reset();
+    added->segment->serial = ++r_.serials_;
+    // Plans in memory that has been outgrown would keep it.
+    std::erase_if(chain->next, [&](const auto& other) { return outgrown(*other->segment, arena); });
     if (chain->next.size() >= kPlansKept) chain->next.pop_back();
     chain->next.insert(chain->next.begin(), std::move(added));
     return chain->next[0].get();
+  }
+
+  static bool outgrown(const Segment& segment, const Arena& arena) {
+    for (size_t b = 0; b < segment.arenas.size(); b++)
+      if (segment.arenas[b] && segment.arenas[b] != arena.buffers[b]) return true;
+    return false;
   }
 
   void execute(const Segment& segment) {
@@ -205,15 +242,6 @@ class GraphRunner::Run {
     if (auto it = outers_.find(id); it != outers_.end()) return it->second.get();
     if (auto it = made_.find(id); it != made_.end()) return it->second.get();
     return nullptr;
-  }
-
-  // Values after a segment, with what the host got in this run.
-  void begin_next(const Segment& segment) {
-    states_ = segment.plan.values;
-    for (size_t id = 0; id < states_.size(); id++)
-      if (states_[id].known && !states_[id].fixed)
-        if (const Tensor* t = given(static_cast<ValueId>(id)))
-          states_[id].host = std::shared_ptr<const Tensor>(std::shared_ptr<void>(), t);
   }
 
   void finish() {
@@ -259,7 +287,7 @@ class GraphRunner::Run {
     auto t = std::make_shared<const Tensor>(std::move(value));
     made_[id] = t;
     append(id, *t);
-    set_known(id, t, keyed(id, *t));
+    learned_.push_back({id, t, keyed(id, *t), true});
   }
 
   void control(int index) {
@@ -406,6 +434,7 @@ class GraphRunner::Run {
   Key& key_;
   std::vector<ValueState> states_;
   const Segment* current_ = nullptr;
+  std::vector<Learned> learned_;
   std::map<ValueId, std::shared_ptr<const Tensor>> outers_, made_;
   std::vector<uint8_t> staging_;
 };

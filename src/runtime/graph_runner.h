@@ -40,13 +40,16 @@ class GraphRunner {
 
  private:
   struct Segment;
+  struct Arena;
   struct Chain;
   class Run;
   const compile::CompiledGraph& graph_;
   RunContext& context_;
+  std::vector<std::unique_ptr<Arena>> arenas_;  // by depth in the chain of segments
   std::unique_ptr<Chain> root_;
   std::vector<std::vector<std::unique_ptr<GraphRunner>>> regions_;  // by node
   std::vector<const Segment*> last_;
+  uint64_t serials_ = 0;
   std::vector<int64_t> key_, symbols_;  // kept between runs: a run of known shapes takes no memory
 };
 

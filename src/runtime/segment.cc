@@ -6,19 +6,20 @@ namespace cyb {
 using compile::Slot;
 
 GraphRunner::Segment::Segment(compile::SegmentPlan p, const compile::CompiledGraph& graph,
-                              RunContext& context, const Locations& before)
+                              RunContext& context, const Locations& before, Arena& arena)
     : plan(std::move(p)), locations(before) {
   const auto& backends = context.settings.backends;
   arenas.resize(backends.size());
-  for (size_t b = 0; b < backends.size(); b++)
-    if (plan.arenas[b].bytes > 0) arenas[b] = backends[b]->allocate(plan.arenas[b].bytes);
+  arena.buffers.resize(backends.size());
+  for (size_t b = 0; b < backends.size(); b++) {
+    const uint64_t bytes = plan.arenas[b].bytes;
+    auto& shared = arena.buffers[b];
+    if (bytes > 0 && (!shared || shared->size() < bytes)) shared = backends[b]->allocate(bytes);
+    if (bytes > 0) arenas[b] = shared;
+  }
   for (const Slot& slot : plan.slots) {
     const auto b = static_cast<size_t>(slot.backend);
     locations[static_cast<size_t>(slot.value)][b] = {arenas[b].get(), slot.offset};
-    if (slot.fill == Slot::Fill::once) {
-      const Tensor& t = *plan.values[static_cast<size_t>(slot.value)].host;
-      backends[b]->write(*arenas[b], slot.offset, t.data(), t.bytes());
-    }
   }
   for (size_t id = 0; id < plan.values.size(); id++)
     if (plan.values[id].root != ir::kNone)
@@ -70,6 +71,15 @@ GraphRunner::Segment::Segment(compile::SegmentPlan p, const compile::CompiledGra
       step.run = backends[b]->compile(calls, context.settings.precision);
     }
     steps.push_back(std::move(step));
+  }
+}
+
+void GraphRunner::Segment::upload(RunContext& context) const {
+  for (const Slot& slot : plan.slots) {
+    if (slot.fill != Slot::Fill::once) continue;
+    const auto b = static_cast<size_t>(slot.backend);
+    const Tensor& t = *plan.values[static_cast<size_t>(slot.value)].host;
+    context.settings.backends[b]->write(*arenas[b], slot.offset, t.data(), t.bytes());
   }
 }
 

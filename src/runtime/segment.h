@@ -17,9 +17,17 @@ struct Location {
 // Where each value is on each backend: [value][backend].
 using Locations = std::vector<std::vector<Location>>;
 
+// Memory that the plans of one place in the chain share, since only one of them runs at a time: by backend.
+// It only grows; plans that lie in an outgrown piece keep that piece.
+struct GraphRunner::Arena {
+  std::vector<std::shared_ptr<Buffer>> buffers;
+  uint64_t holds = 0;  // the segment whose constants are uploaded
+};
+
 struct GraphRunner::Segment {
   compile::SegmentPlan plan;
-  std::vector<std::unique_ptr<Buffer>> arenas;  // by backend
+  uint64_t serial = 0;                          // never the same for two segments of a runner
+  std::vector<std::shared_ptr<Buffer>> arenas;  // by backend
   struct Step {
     int backend = 0;
     std::unique_ptr<Executable> run;  // or a copy
@@ -31,7 +39,9 @@ struct GraphRunner::Segment {
   Locations locations;  // after the segment
 
   Segment(compile::SegmentPlan p, const compile::CompiledGraph& graph, RunContext& context,
-          const Locations& before);
+          const Locations& before, Arena& arena);
+  // Uploads what is the same in every run.
+  void upload(RunContext& context) const;
   void enqueue(RunContext& context, std::vector<uint8_t>& staging) const;
 };
 

@@ -66,6 +66,24 @@ total, steps = loop(trips, _, sum) carried=1 {
 }
 )";
 
+TEST(Session, PlansOfSeveralShapesShareMemory) {
+  Fixture f(R"(ir 1
+graph main(x: f32[N, 3]) -> (y: f32[N, 3], z: f32[1, 3])
+k = const f32[1, 3] [1, 2, 3]
+y = mul(x, k)
+z = exp(k)
+)");
+  for (int64_t n : {2, 5, 2, 700, 5, 1, 700, 2}) {
+    Tensor x(DType::f32, {n, 3});
+    for (int64_t i = 0; i < x.elements(); i++) x.at<float>(static_cast<size_t>(i)) = static_cast<float>(i);
+    const auto out = f.run({x});
+    for (int64_t i = 0; i < x.elements(); i++)
+      ASSERT_EQ(out[0].at<float>(static_cast<size_t>(i)), static_cast<float>(i * (i % 3 + 1))) << n;
+  }
+  // The largest shape's memory serves all of them.
+  EXPECT_LE(f.session->memory("main").arena_bytes, 700u * 3 * 4 * 4);
+}
+
 TEST(Session, RunsIfLoopAndNonZero) {
   Fixture f(kControl);
   for (int round = 0; round < 3; round++) {  // later rounds use kept plans
