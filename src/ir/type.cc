@@ -4,14 +4,18 @@
 namespace cyb::ir {
 
 Dim operator+(Dim a, Dim b) {
-  if (a.is_number() && b.is_number()) return a.number() + b.number();
+  int64_t sum;  // what does not fit stays open; no run can hold it
+  if (a.is_number() && b.is_number())
+    return __builtin_add_overflow(a.number(), b.number(), &sum) ? Dim() : Dim(sum);
   if (a == Dim(0)) return b;
   if (b == Dim(0)) return a;
   return {};
 }
 
 Dim operator*(Dim a, Dim b) {
-  if (a.is_number() && b.is_number()) return a.number() * b.number();
+  int64_t product;
+  if (a.is_number() && b.is_number())
+    return __builtin_mul_overflow(a.number(), b.number(), &product) ? Dim() : Dim(product);
   if (a == Dim(1)) return b;
   if (b == Dim(1)) return a;
   if (a == Dim(0) || b == Dim(0)) return 0;

@@ -14,6 +14,7 @@ const cpu::KernelTable& cpu_kernel_table() {
     cpu::add_binary_rows(t);
     cpu::add_activation_rows(t);
     cpu::add_shape_rows(t);
+    cpu::add_parts_rows(t);
     cpu::add_gather_rows(t);
     cpu::add_reduce_rows(t);
     cpu::add_norm_rows(t);

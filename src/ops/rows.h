@@ -14,6 +14,7 @@ void add_cast_rows(KernelTable& table);
 void add_binary_rows(KernelTable& table);
 void add_activation_rows(KernelTable& table);
 void add_shape_rows(KernelTable& table);
+void add_parts_rows(KernelTable& table);
 void add_gather_rows(KernelTable& table);
 void add_reduce_rows(KernelTable& table);
 void add_norm_rows(KernelTable& table);

@@ -63,6 +63,33 @@ void visit_dtype(DType type, F&& f) {
   }
 }
 
+// f(TypeTag<unsigned integer>) of the elements' size, for operators that only move them.
+template <class F>
+void visit_size(DType type, F&& f) {
+  switch (size_of(type)) {
+    case 1:
+      return f(TypeTag<uint8_t>{});
+    case 2:
+      return f(TypeTag<uint16_t>{});
+    case 4:
+      return f(TypeTag<uint32_t>{});
+    default:
+      return f(TypeTag<uint64_t>{});
+  }
+}
+
+inline size_t bytes_of(const Arg& a) { return static_cast<size_t>(a.elements()) * size_of(a.dtype); }
+
+inline std::array<int64_t, kMaxRank> strides_of(const Shape& shape) {
+  std::array<int64_t, kMaxRank> s{};
+  int64_t step = 1;
+  for (int i = shape.rank() - 1; i >= 0; i--) {
+    s[static_cast<size_t>(i)] = step;
+    step *= shape[i];
+  }
+  return s;
+}
+
 // Strides, in elements, of `shape` read as `out` by broadcasting.
 inline std::array<int64_t, kMaxRank> broadcast_strides(const Shape& shape, const Shape& out) {
   std::array<int64_t, kMaxRank> strides{};
