@@ -3,6 +3,7 @@
 #include "compile/passes.h"
 #include "ir/infer.h"
 #include "ir/ops/common.h"
+#include "ir/ops/conv.h"
 #include "ir/ops/matmul.h"
 
 namespace cyb::compile {
@@ -62,6 +63,65 @@ class Expander {
     return x;
   }
 
+  ValueId activate(const FusedConvAttrs& a, ValueId x) {
+    switch (a.act) {
+      case ConvActivation::none:
+        return x;
+      case ConvActivation::relu:
+        return add(Op::Relu, {x}, NoAttrs{});
+      case ConvActivation::leaky_relu:
+        return add(Op::LeakyRelu, {x}, AlphaAttrs{a.alpha});
+      case ConvActivation::clamp:
+        return add(Op::Clamp, {x}, ClampAttrs{a.alpha, a.beta});
+      case ConvActivation::sigmoid:
+        return add(Op::Sigmoid, {x}, NoAttrs{});
+      case ConvActivation::tanh:
+        return add(Op::Tanh, {x}, NoAttrs{});
+      case ConvActivation::silu:
+        return add(Op::Silu, {x}, NoAttrs{});
+      case ConvActivation::gelu:
+        return add(Op::Gelu, {x}, GeluAttrs{GeluForm::erf});
+      case ConvActivation::gelu_tanh:
+        return add(Op::Gelu, {x}, GeluAttrs{GeluForm::tanh});
+      case ConvActivation::hard_sigmoid:
+        return add(Op::HardSigmoid, {x}, HardSigmoidAttrs{a.alpha, a.beta});
+      case ConvActivation::hard_swish:
+        return add(Op::HardSwish, {x}, NoAttrs{});
+      case ConvActivation::mish:
+        return add(Op::Mish, {x}, NoAttrs{});
+      case ConvActivation::elu:
+        return add(Op::Elu, {x}, EluAttrs{a.alpha, 1});
+    }
+    return x;
+  }
+
+  // Lets the last node, which made `from`, make `result` instead.
+  void rename_last(ValueId from, ValueId result) {
+    graph.value(result).type = graph.value(from).type;
+    graph.nodes.back().results[0] = result;
+  }
+
+  bool fused_conv(const Node& n) {
+    const auto& a = n.as<FusedConvAttrs>();
+    const auto known = [&](ValueId id) { return graph.value(id).type.known_rank; };
+    const ValueId shaped = known(n.operands[0]) ? n.operands[0] : n.operands[1];
+    if (!known(shaped)) return false;
+    const int rank = graph.value(shaped).type.rank();
+    std::vector<ValueId> operands(n.operands.begin(),
+                                  n.operands.begin() + std::min<int>(3, static_cast<int>(n.operands.size())));
+    while (operands.back() == kNone) operands.pop_back();
+    const ValueId residual = n.operands.size() > 3 ? n.operands[3] : kNone;
+    ValueId y = add(rank == 3   ? Op::Conv1d
+                    : rank == 4 ? Op::Conv2d
+                                : Op::Conv3d,
+                    std::move(operands), static_cast<const ConvAttrs&>(a));
+    if (residual != kNone && !a.residual_last) y = add(Op::Add, {y, residual}, NoAttrs{});
+    y = activate(a, y);
+    if (residual != kNone && a.residual_last) y = add(Op::Add, {y, residual}, NoAttrs{});
+    rename_last(y, n.results[0]);
+    return true;
+  }
+
   bool decompose(const Node& n) {
     switch (n.op) {
       case Op::SwiGlu:
@@ -92,6 +152,8 @@ class Expander {
         }
         return true;
       }
+      case Op::FusedConv:
+        return fused_conv(n);
       default:
         return false;
     }

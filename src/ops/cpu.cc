@@ -22,6 +22,8 @@ const cpu::KernelTable& cpu_kernel_table() {
     cpu::add_matmul_rows(t);
     cpu::add_embed_rows(t);
     cpu::add_attention_rows(t);
+    cpu::add_conv_rows(t);
+    cpu::add_window_pool_rows(t);
     return t;
   }();
   return table;

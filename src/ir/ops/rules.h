@@ -60,6 +60,11 @@ void rule_non_zero(InferContext& c);
 void rule_reduce(InferContext& c);
 void rule_argmax(InferContext& c);
 void rule_top_k(InferContext& c);
+// Convolutions and pooling.
+void rule_conv(InferContext& c);
+void rule_fused_conv(InferContext& c);
+void rule_conv_transpose(InferContext& c);
+void rule_pool(InferContext& c);
 // Control.
 void rule_if_else(InferContext& c);
 void rule_loop(InferContext& c);
