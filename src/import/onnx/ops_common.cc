@@ -4,7 +4,7 @@
 namespace cyb::onnx {
 
 ValueId as_scalar(NodeContext& c, ValueId x) {
-  const Type& t = c.type(x);
+  const Type& t = c.type_of(x);
   if (t.known_rank && t.rank() == 0) return x;
   return c.op(Op::Reshape, {x}, ir::ReshapeAttrs{});
 }
@@ -12,7 +12,7 @@ ValueId as_scalar(NodeContext& c, ValueId x) {
 ValueId iota(NodeContext& c, ValueId n) { return c.op(Op::Range, {c.i64(0), n, c.i64(1)}); }
 
 ValueId iota_along(NodeContext& c, ValueId x, int64_t axis) {
-  const int rank = c.type(x).rank();
+  const int rank = c.type_of(x).rank();
   const ValueId index = iota(c, as_scalar(c, c.dim_of(x, axis)));
   std::vector<int64_t> shape(static_cast<size_t>(rank - axis), 1);
   shape[0] = -1;

@@ -166,7 +166,7 @@ class Einsum {
   ValueId merge(ValueId x, int64_t first, int64_t count) {
     if (count == 1) return x;
     if (count == 0) return c_.unsqueeze(x, {first});
-    const Dims dims = c_.type(x).dims;
+    const Dims dims = c_.type_of(x).dims;
     std::vector<int64_t> shape(static_cast<size_t>(first), 0);
     shape.push_back(-1);
     bool known = true;
@@ -188,7 +188,7 @@ class Einsum {
     if (labels.size() == 1) return x;
     if (labels.empty()) return c_.squeeze(x, {at});
     std::vector<ValueId> parts;
-    const int rank = c_.type(x).rank();
+    const int rank = c_.type_of(x).rank();
     for (int64_t i = 0; i < at; i++) parts.push_back(c_.dim_of(x, i));
     for (int label : labels) parts.push_back(c_.dim_of(like.id, position(like.labels, label)));
     for (int64_t i = at + 1; i < rank; i++) parts.push_back(c_.dim_of(x, i));

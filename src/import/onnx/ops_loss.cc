@@ -7,7 +7,7 @@ namespace {
 
 // −w[t]·p[n, t, …] for the log-probabilities p [N, C, …], targets t [N, …] and weights w [C].
 ValueId negative_log_likelihood(NodeContext& c, ValueId p, ValueId target, ValueId weight) {
-  const DType type = c.type(p).dtype;
+  const DType type = c.type_of(p).dtype;
   const std::string reduction = c.attr_string("reduction", "mean");
   if (reduction != "none" && reduction != "sum" && reduction != "mean")
     c.invalid(fmt::format("reduction is '{}'", reduction));

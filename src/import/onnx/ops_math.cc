@@ -10,7 +10,7 @@ void convert_pow(NodeContext& c) {
   ValueId exponent = c.in(1);
   const DType type = c.dtype(0), power = c.dtype(1);
   // x² needs no transcendental function, and is the same number.
-  if (is_float(type) && is_scalar_of(c, exponent, 2) && c.type(exponent).rank() == 0)
+  if (is_float(type) && is_scalar_of(c, exponent, 2) && c.type_of(exponent).rank() == 0)
     return c.out(0, c.mul(x, x));
   if (!is_float(type) && is_float(power)) {
     const ValueId y = c.op(Op::Pow, {c.cast(x, DType::f64), c.cast(exponent, DType::f64)});

@@ -25,14 +25,14 @@ ValueId gemm(NodeContext& c, ValueId a, ValueId b, ValueId bias, double alpha, d
   if (alpha != 1 && constant) b = c.mul(b, c.like(b, alpha));
   const bool nt = transposed || constant;
   if (constant && !transposed) b = c.permute(b, {1, 0});
-  const Type& w = c.type(b);
+  const Type& w = c.type_of(b);
   if (w.known_rank && w.rank() != 2) c.invalid("B must be a matrix");
   const Dim n = w.known_rank ? w.dims[nt ? 0 : 1] : Dim();
   if (beta == 0) bias = kNone;
   if (bias != kNone && beta != 1) bias = c.mul(bias, c.like(bias, beta));
   const ir::MatmulAttrs form{.form = nt ? ir::MatmulForm::nt : ir::MatmulForm::nn};
   const bool scaled_after = alpha != 1 && !constant;
-  if (bias != kNone && !scaled_after && is_row(c.type(bias), n))
+  if (bias != kNone && !scaled_after && is_row(c.type_of(bias), n))
     return c.op(Op::Matmul, {a, b, c.reshape(bias, {-1})}, form);
   ValueId y = c.op(Op::Matmul, {a, b}, form);
   if (scaled_after) y = c.mul(y, c.like(y, alpha));

@@ -13,7 +13,7 @@ struct Layout {
 
 Layout layout_of(NodeContext& c) {
   Layout l;
-  const Type& scale = c.type(1);
+  const Type& scale = c.in_type(1);
   if (!scale.known_rank) c.unsupported("a scale whose rank only a run can tell");
   if (scale.rank() == 0 || (scale.rank() == 1 && scale.dims[0] == Dim(1))) return l;
   const int rank = c.rank(0);
@@ -29,7 +29,7 @@ Layout layout_of(NodeContext& c) {
 // Scales (or zero points) under a shape that broadcasts with the operand x.
 ValueId spread(NodeContext& c, ValueId v, ValueId x, const Layout& l) {
   if (!l.spread) return as_scalar(c, v);
-  const auto rank = static_cast<int64_t>(c.type(x).rank());
+  const auto rank = static_cast<int64_t>(c.type_of(x).rank());
   if (l.block == 0) {
     std::vector<int64_t> shape(static_cast<size_t>(rank - l.axis), 1);
     shape[0] = -1;
@@ -62,7 +62,7 @@ void convert_quantize(NodeContext& c) {
   x = c.cast(x, DType::f32);
   scale = c.cast(scale, DType::f32);
   if (is_small_float(to)) {
-    ValueId y = c.div(x, c.type(scale).rank() == 0 ? scale : spread(c, scale, x, l));
+    ValueId y = c.div(x, c.type_of(scale).rank() == 0 ? scale : spread(c, scale, x, l));
     if (to == Elem::f4e2m1 && c.has(2)) y = c.add(y, spread(c, cast_elem(c, c.in(2), to, Elem::f32), x, l));
     return c.out(0, cast_elem(c, y, Elem::f32, to, {.saturate = c.attr_int("saturate", 1) != 0}), to);
   }

@@ -38,7 +38,7 @@ void convert_conv_integer(NodeContext& c) {
 
 // Scales of one axis of a product: a vector broadcasts along the rows' or the columns' axis.
 ValueId along(NodeContext& c, ValueId v, bool rows) {
-  const Type& t = c.type(v);
+  const Type& t = c.type_of(v);
   if (!t.known_rank) c.unsupported("scales whose rank only a run can tell");
   if (t.rank() == 1 && t.dims[0] == Dim(1)) return as_scalar(c, v);
   return rows && t.rank() == 1 ? c.unsqueeze(v, {1}) : v;
@@ -48,7 +48,7 @@ ValueId along(NodeContext& c, ValueId v, bool rows) {
 void requantize(NodeContext& c, ValueId y, ValueId factor, ValueId scale, ValueId zero, int zero_operand) {
   const Elem to = c.elem(zero_operand);
   y = c.mul(c.cast(y, DType::f32), factor);
-  const Type& s = c.type(scale);
+  const Type& s = c.type_of(scale);
   if (!s.known_rank || !(s.rank() == 0 || (s.rank() == 1 && s.dims[0] == Dim(1))))
     c.unsupported("a scale of the result for each row");
   scale = as_scalar(c, c.cast(scale, DType::f32));
@@ -73,7 +73,7 @@ void convert_qlinear_conv(NodeContext& c) {
   channels[0] = -1;
   if (c.has(8)) y = c.add(y, c.reshape(c.in(8), channels));
   ValueId w_scale = c.in(4);
-  const Type& s = c.type(w_scale);
+  const Type& s = c.type_of(w_scale);
   w_scale = s.known_rank && (s.rank() == 0 || s.dims[0] == Dim(1)) ? as_scalar(c, w_scale)
                                                                    : c.reshape(w_scale, channels);
   requantize(c, y, c.mul(as_scalar(c, c.in(1)), w_scale), c.in(6), c.in(7), 7);

@@ -129,7 +129,7 @@ void convert_running(NodeContext& c) {
 // 1 at the first largest element along an axis.
 ValueId hardmax(NodeContext& c, ValueId x, int64_t axis) {
   const ValueId best = c.op(Op::Argmax, {x}, ir::ArgAttrs{.axis = axis, .keep = true});
-  return c.cast(c.op(Op::Equal, {best, iota_along(c, x, axis)}), c.type(x).dtype);
+  return c.cast(c.op(Op::Equal, {best, iota_along(c, x, axis)}), c.type_of(x).dtype);
 }
 
 void convert_hardmax(NodeContext& c) {

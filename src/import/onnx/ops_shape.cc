@@ -7,7 +7,7 @@
 namespace cyb::onnx {
 
 ValueId flatten(NodeContext& c, ValueId x, int64_t axis) {
-  const Type& t = c.type(x);
+  const Type& t = c.type_of(x);
   const int rank = t.rank();
   if (axis == 0) return c.reshape(x, {1, -1});
   if (axis == rank) return c.reshape(x, {-1, 1});
