@@ -189,6 +189,83 @@ const Pair kAttention[] = {
 INSTANTIATE_TEST_SUITE_P(Attention, Passes, testing::ValuesIn(kAttention),
                          [](const auto& test) { return std::string(test.param.name); });
 
+#define CONV                                                                                             \
+  "weight @w: f32[6, 4, 3, 3]\nweight @b: f32[6]\nweight @c: f32[6, 1, 1]\nweight @d: f32[6, 1]\ngraph " \
+  "main(x: f32[B, 4, H, W], r: f32[B, 6, H, W]) -> (y: f32[...])\n"
+const Pair kConvs[] = {
+    {"conv_bias_and_silu",
+     CONV "a = conv2d(x, @w) pads=[1, 1, 1, 1]\nb = add(a, @c)\ns = sigmoid(b)\ny = mul(b, s)\n",
+     "f8 = reshape(@c) shape=[6] allow_zero\ny = fused_conv(x, @w, f8) pads=[1, 1, 1, 1] act=silu\n"},
+    {"bias_of_rows_is_a_residual_of_none", CONV "a = conv2d(x, @w) pads=[1, 1, 1, 1]\ny = add(a, @d)\n",
+     "a = conv2d(x, @w) pads=[1, 1, 1, 1]\ny = add(a, @d)\n"},
+    {"residual_then_relu", CONV "a = conv2d(x, @w, @b) pads=[1, 1, 1, 1]\ns = add(a, r)\ny = relu(s)\n",
+     "y = fused_conv(x, @w, @b, r) pads=[1, 1, 1, 1] act=relu\n"},
+    {"silu_then_residual", CONV "a = conv2d(x, @w, @b) pads=[1, 1, 1, 1]\ns = silu(a)\ny = add(r, s)\n",
+     "y = fused_conv(x, @w, @b, r) pads=[1, 1, 1, 1] act=silu residual_last\n"},
+    {"read_by_others_too", CONV "a = conv2d(x, @w, @b) pads=[1, 1, 1, 1]\ns = relu(a)\ny = add(a, s)\n",
+     "a = conv2d(x, @w, @b) pads=[1, 1, 1, 1]\ns = relu(a)\ny = add(a, s)\n"},
+    {"two_activations", CONV "a = conv2d(x, @w)\ns = relu(a)\ny = tanh(s)\n",
+     "s = fused_conv(x, @w) act=relu\ny = tanh(s)\n"},
+    {"padding_of_zeros", CONV "p = const i64[8] [0, 0, 2, 1, 0, 0, 0, 1]\na = pad(x, p)\ny = conv2d(a, @w)\n",
+     "y = conv2d(x, @w) pads=[2, 1, 0, 1]\n"},
+    {"padding_by_reflection",
+     CONV "p = const i64[8] [0, 0, 2, 1, 0, 0, 0, 1]\na = pad(x, p) mode=reflect\ny = conv2d(a, @w)\n",
+     "a = pad(x, p) mode=reflect\ny = conv2d(a, @w)\n"},
+    {"padding_of_channels",
+     "weight @w: f32[6, 4, 3, 3]\ngraph main(x: f32[B, 3, H, W]) -> (y: f32[...])\np = const i64[8] [0, 1, "
+     "0, 0, "
+     "0, 0, 0, 0]\na = pad(x, p)\ny = conv2d(a, @w)\n",
+     "a = pad(x, p)\ny = conv2d(a, @w)\n"},
+};
+INSTANTIATE_TEST_SUITE_P(Convs, Passes, testing::ValuesIn(kConvs),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+// fold_weights works on constants, as importers have them.
+std::string with_folded_weights(const std::string& body, FusionLog* log) {
+  ir::Program program = ir::parse("ir 1\n" + body, "test");
+  fold_weights(program, *program.find("main"), *log);
+  return ir::print(program, {.weight_types = false});
+}
+
+TEST(FoldWeights, ScaleAndShiftBecomeWeights) {
+  FusionLog log;
+  const std::string text = with_folded_weights(
+      "graph main(x: f32[1, 1, 3]) -> (y: f32[1, 2, 3])\nw = const f32[2, 1, 1] [3, 5]\nb = const f32[2] [1, "
+      "2]\ns "
+      "= const f32[1, 2, 1] [10, 100]\nt = const f32[] 7\na = conv1d(x, w, b)\nm = mul(a, s)\ny = add(m, "
+      "t)\n",
+      &log);
+  EXPECT_EQ(log["scale and shift into weights"], 2);
+  EXPECT_NE(text.find("[30, 500]"), std::string::npos) << text;  // w·s
+  EXPECT_NE(text.find("[17, 207]"), std::string::npos) << text;  // b·s + t
+}
+
+TEST(FoldWeights, BatchNormOfATransposedConvolutionWithGroups) {
+  FusionLog log;
+  const std::string text = with_folded_weights(
+      "graph main(x: f32[1, 2, 3]) -> (y: f32[1, 4, 4])\nw = const f32[2, 2, 2] [1, 2, 3, 4, 5, 6, 7, 8]\ns "
+      "= const "
+      "f32[4] [1, 10, 100, 1000]\nz = const f32[4] [0, 0, 0, 1]\no = const f32[4] [1, 1, 1, 1]\na = "
+      "conv_transpose1d(x, w) groups=2\ny = batch_norm(a, s, z, z, o) eps=0\n",
+      &log);
+  EXPECT_EQ(log["scale and shift into weights"], 1);
+  EXPECT_NE(text.find("[1, 2, 30, 40, 500, 600, 7000, 8000]"), std::string::npos) << text;
+  EXPECT_NE(text.find("[0, 0, 0, -999]"), std::string::npos) << text;
+}
+
+TEST(FoldWeights, NotWhereTheShapeGrowsOrOthersRead) {
+  for (const char* body : {"graph main(x: f32[1, 1, 1]) -> (y: f32[1, 2, 4])\nw = const f32[2, 1, 1] [3, "
+                           "5]\ns = const f32[1, 1, 4] "
+                           "[1, 2, 3, 4]\na = conv1d(x, w)\ny = mul(a, s)\n",
+                           "graph main(x: f32[1, 1, 1]) -> (y: f32[1, 2, 1], a: f32[1, 2, 1])\nw = const "
+                           "f32[2, 1, 1] [3, 5]\ns = "
+                           "const f32[] 2\na = conv1d(x, w)\ny = mul(a, s)\n"}) {
+    FusionLog log;
+    with_folded_weights(body, &log);
+    EXPECT_TRUE(log.empty());
+  }
+}
+
 const Pair kPermutes[] = {
     {"through_an_activation_and_a_bias",
      "weight @b: f32[4]\ngraph main(x: f32[2, 4, 6, 6]) -> (y: f32[2, 4, 6, 6])\na = permute(x) axes=[0, 2, "

@@ -112,12 +112,12 @@ Type convolution(InferContext& c, const A& a) {
 void rule_conv(InferContext& c) { c.result(0, convolution(c, c.attrs<ConvAttrs>())); }
 
 void rule_fused_conv(InferContext& c) {
-  const Type y = convolution<ConvAttrs>(c, c.attrs<FusedConvAttrs>());
+  Type y = convolution<ConvAttrs>(c, c.attrs<FusedConvAttrs>());
   if (c.has(3)) {
     const Type& r = c.type(3);
     c.require(r.dtype == y.dtype && r.rank() == y.rank(), "the residual must be as the result");
-    for (size_t i = 0; i < y.dims.size(); i++)
-      c.same(r.dims[i], y.dims[i], "axes of the residual and the result");
+    // It is an addition like any other: what was open when the graph was fused may turn out to broadcast.
+    y.dims = c.broadcast(y.dims, r.dims);
   }
   c.result(0, y);
 }

@@ -18,11 +18,8 @@ void fill(Geometry& g, const Call& c, std::vector<ir::Window> windows, bool tran
   for (size_t i = 0; i < windows.size(); i++) {
     const int axis = static_cast<int>(i) + 2;
     ir::Window& w = windows[i];
-    if (transposed)
-      w.transposed_outputs(x[axis]);
-    else
-      w.outputs(x[axis]);
-    g.axes[first + i] = {x[axis], y[axis], w.kernel, w.stride, w.dilation, w.begin};
+    const int64_t out = transposed ? w.transposed_outputs(x[axis]) : w.outputs(x[axis]);
+    g.axes[first + i] = {x[axis], out, w.kernel, w.stride, w.dilation, w.begin};
   }
 }
 
@@ -43,6 +40,7 @@ Geometry conv_geometry(const Call& c) {
       const auto& a = c.attrs<ir::FusedConvAttrs>();
       g.groups = a.groups;
       fill(g, c, windows_of(a, spatial(c.in[1].shape)), false);
+      g.out_channels = c.in[1].shape[0];  // a residual may broadcast the result further
       break;
     }
     default: {

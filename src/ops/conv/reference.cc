@@ -107,6 +107,18 @@ void each_output(const Geometry& g, F&& f) {
     }
 }
 
+Shape conv_shape(const Call& c) {
+  const Geometry g = conv_geometry(c);
+  Shape s{g.batch, g.out_channels};
+  for (size_t i = 3 - static_cast<size_t>(c.in[0].shape.rank() - 2); i < 3; i++) s.push_back(g.axes[i].out);
+  return s;
+}
+
+// Whether the residual has another shape than the sums.
+bool broadcasts(const Call& c) {
+  return c.node->op == Op::FusedConv && c.has(3) && !(c.in[3].shape == conv_shape(c));
+}
+
 template <class T>
 void convolve(const Call& c) {
   const Geometry g = conv_geometry(c);
@@ -116,7 +128,9 @@ void convolve(const Call& c) {
   const int64_t positions = g.in_positions(), outputs = g.out_positions(), taps = g.taps();
   const T *x = c.in[0].as<T>(), *w = c.in[1].as<T>();
   const T* bias = c.has(2) ? c.in[2].as<T>() : nullptr;
-  const T* residual = c.has(3) ? c.in[3].as<T>() : nullptr;
+  const bool spread = broadcasts(c);
+  const T* residual = c.has(3) && !spread ? c.in[3].as<T>() : nullptr;
+  T* y = spread ? reinterpret_cast<T*>(c.scratch) : c.out[0].as<T>();
   each_output(g, [&](int64_t n, int64_t m, int64_t at, const int64_t(&o)[3]) {
     const int64_t group = m / g.group_out();
     double sum = 0;
@@ -134,13 +148,26 @@ void convolve(const Call& c) {
     }
     if (bias) sum += static_cast<double>(bias[m]);
     const int64_t to = (n * g.out_channels + m) * outputs + at;
-    if (fused) {
+    if (fused && !spread) {
       if (residual && !fused->residual_last) sum += static_cast<double>(residual[to]);
       sum = activated(*fused, sum);
       if (residual && fused->residual_last) sum += static_cast<double>(residual[to]);
     }
-    c.out[0].as<T>()[to] = rounded<T>(sum);
+    y[to] = rounded<T>(sum);
   });
+  if (!spread) return;
+  const Shape& out = c.out[0].shape;
+  const std::array strides = {broadcast_strides(conv_shape(c), out), broadcast_strides(c.in[3].shape, out)};
+  const T* r = c.in[3].as<T>();
+  walk(out, strides, [&](int64_t i, const auto& at) {
+    const double sum = y[at[0]], add = r[at[1]];
+    const double v = fused->residual_last ? activated(*fused, sum) + add : activated(*fused, sum + add);
+    c.out[0].as<T>()[i] = rounded<T>(v);
+  });
+}
+
+uint64_t reference_scratch(const Call& c) {
+  return broadcasts(c) ? static_cast<uint64_t>(conv_shape(c).elements()) * size_of(c.out[0].dtype) : 0;
 }
 
 void run_reference(Call& c) {
@@ -161,7 +188,11 @@ void run_reference(Call& c) {
 void add_conv_rows(KernelTable& t) {
   for (Op op : {Op::Conv1d, Op::Conv2d, Op::Conv3d, Op::ConvTranspose1d, Op::ConvTranspose2d,
                 Op::ConvTranspose3d, Op::FusedConv})
-    t.add({.op = op, .name = "conv_reference", .cost = 1000, .run = run_reference});
+    t.add({.op = op,
+           .name = "conv_reference",
+           .cost = 1000,
+           .scratch_bytes = reference_scratch,
+           .run = run_reference});
 }
 
 }  // namespace cyb::cpu
