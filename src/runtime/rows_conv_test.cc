@@ -101,6 +101,13 @@ std::vector<Case> fused_cases() {
        "?], z: f32[N, 3, ?, ?, ?])\ny = fused_conv(x, w) act=relu\nz = fused_conv(u, v) act=silu\n",
        {{1, 4, 23}, {6, 4, 3}, {1, 2, 3, 4, 23}, {3, 2, 2, 2, 2}},
        {}});
+  all.push_back(
+      {"residual that turns out to broadcast",
+       "(x: f32[N, 4, L], w: f32[6, 4, 3], r: f32[M, 6, K], s: f32[N, 1, P]) -> (y: f32[?, 6, ?], z: "
+       "f32[?, 6, ?])\ny = fused_conv(x, w, _, r) act=silu residual_last\nz = fused_conv(x, w, _, s) "
+       "act=relu\n",
+       {{1, 4, 23}, {6, 4, 3}, {3, 6, 1}, {1, 1, 21}},
+       {}});
   return all;
 }
 
