@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ir/infer.h"
+#include "ir/ops/common.h"
 
 namespace cyb::ir {
 
@@ -11,6 +12,12 @@ struct SliceBounds {
   int64_t start, count;
 };
 SliceBounds slice_bounds(int64_t length, int64_t start, int64_t end, int64_t step);
+
+// Unique: where each distinct element (or slice) stands first, which one each is, how many there are of it.
+struct UniqueParts {
+  std::vector<int64_t> first, inverse, counts;
+};
+UniqueParts find_unique(DType type, const void* data, const Shape& shape, const UniqueAttrs& attrs);
 
 // Elementwise.
 void rule_unary(InferContext& c);
@@ -56,10 +63,16 @@ void rule_unsqueeze(InferContext& c);
 void rule_squeeze(InferContext& c);
 // Gather and reductions.
 void rule_gather(InferContext& c);
+void rule_gather_elements(InferContext& c);
+void rule_gather_nd(InferContext& c);
+void rule_scatter_elements(InferContext& c);
+void rule_scatter_nd(InferContext& c);
+void rule_unique(InferContext& c);
 void rule_non_zero(InferContext& c);
 void rule_reduce(InferContext& c);
 void rule_argmax(InferContext& c);
 void rule_top_k(InferContext& c);
+void rule_cumulative(InferContext& c);
 // Convolutions and pooling.
 void rule_conv(InferContext& c);
 void rule_fused_conv(InferContext& c);
