@@ -18,6 +18,9 @@ const cpu::KernelTable& cpu_kernel_table() {
     cpu::add_gather_rows(t);
     cpu::add_reduce_rows(t);
     cpu::add_norm_rows(t);
+    cpu::add_channel_norm_rows(t);
+    cpu::add_interpolate_rows(t);
+    cpu::add_recurrent_rows(t);
     cpu::add_rope_rows(t);
     cpu::add_matmul_rows(t);
     cpu::add_embed_rows(t);

@@ -36,6 +36,28 @@ struct RecurrentAttrs {
   }
 };
 
+// One activation of a recurrent layer, with its constants.
+struct RecurrentFunction {
+  enum Kind {
+    sigmoid,
+    tanh,
+    relu,
+    affine,
+    leaky_relu,
+    thresholded_relu,
+    scaled_tanh,
+    hard_sigmoid,
+    elu,
+    softsign,
+    softplus
+  } kind = sigmoid;
+  double alpha = 0, beta = 0;
+};
+// The activations that the attributes name, `functions` for each direction (LSTM f g h: 3, GRU f g: 2, RNN f:
+// 1); alphas and betas go in order to those that take one. What is wrong with the attributes goes to `why`.
+std::vector<RecurrentFunction> recurrent_functions(const RecurrentAttrs& attrs, int functions,
+                                                   std::string* why);
+
 struct DftAttrs {
   bool inverse = false;
   bool onesided = false;

@@ -78,6 +78,19 @@ void rule_conv(InferContext& c);
 void rule_fused_conv(InferContext& c);
 void rule_conv_transpose(InferContext& c);
 void rule_pool(InferContext& c);
+// Normalizations over channels, resampling, recurrent layers.
+void rule_batch_norm(InferContext& c);
+void rule_instance_norm(InferContext& c);
+void rule_group_norm(InferContext& c);
+void rule_lrn(InferContext& c);
+void rule_interpolate(InferContext& c);
+void rule_grid_sample(InferContext& c);
+void rule_roi_align(InferContext& c);
+void rule_col2im(InferContext& c);
+void rule_non_max_suppression(InferContext& c);
+void rule_lstm(InferContext& c);
+void rule_gru(InferContext& c);
+void rule_rnn(InferContext& c);
 // Control.
 void rule_if_else(InferContext& c);
 void rule_loop(InferContext& c);
