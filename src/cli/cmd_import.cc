@@ -21,7 +21,7 @@ void add_import_command(CLI::App& app) {
   command
       ->add_option("SOURCE", o->source, "A GGUF file (any shard), a Hugging Face folder, a safetensors file")
       ->required();
-  command->add_option("--out", o->out, "The file to write (default: into the store, under the model's name)");
+  command->add_option("-o,--out", o->out, "The file to write (default: into the store, under the model's name)");
   command->add_option("--name", o->name, "The model's name (default: from the source)");
   add_import_flags(*command, o->flags);
   command->footer(examples({"cyb-llm import model.Q4_K_M.gguf",
