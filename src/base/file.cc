@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <random>
 
 #include "base/error.h"
 
@@ -49,6 +50,14 @@ void forget_temporary(const std::string& path) {
 }
 
 }  // namespace
+
+std::string temporary_name(const std::string& suffix) {
+  std::error_code code;
+  std::filesystem::path folder = std::filesystem::temp_directory_path(code);
+  if (code) folder = "/tmp";
+  std::random_device random;
+  return (folder / fmt::format("cyb-llm-{:08x}{:08x}{}", random(), random(), suffix)).string();
+}
 
 void remove_open_temporary_files() noexcept {
   for (auto& slot : g_temporary)

@@ -61,6 +61,9 @@ class AtomicFile {
   uint64_t position_ = 0;
 };
 
+// A name in the folder for temporary files (TMPDIR) that nothing has yet.
+std::string temporary_name(const std::string& suffix);
+
 // Removes the temporary files of every AtomicFile that is open; safe to call from a signal handler.
 void remove_open_temporary_files() noexcept;
 

@@ -1,35 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// cyb-llm bench: speed of prompts and of decoding, with generated tokens.
+// cyb-llm bench: speed of prompts and of decoding, with generated tokens; of programs on arrays, with random
+// ones.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/process_memory.h"
+#include "cli/bench_options.h"
 #include "cli/command.h"
-#include "cli/model_options.h"
+#include "cli/graph_session.h"
 #include "hub/store.h"
 
 namespace cyb {
 namespace {
 
-struct Options {
-  ModelFlags flags;
-  int64_t prompt = 512, decode = 128, rounds = 3;
-  bool json = false;
-};
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v.empty() ? 0 : v[v.size() / 2];
-}
-
-void bench(const Options& o) {
+void bench(const BenchOptions& o) {
+  const std::string path = resolve_model(o.flags.model);
+  if (is_bare_graph(path) || !o.graph.inputs.empty()) return bench_program(o, path);
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
 
-  LanguageModel model(resolve_model(o.flags.model), open_options(o.flags));
+  LanguageModel model(path, open_options(o.flags));
   const double load_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   const int64_t vocabulary = model.config().integer("architecture.vocab_size");
   if (o.prompt + o.decode >= model.context())
@@ -81,16 +73,22 @@ void bench(const Options& o) {
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
-  auto o = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("bench", "Measure the speed of prompts and of decoding");
+  auto o = std::make_shared<BenchOptions>();
+  CLI::App* command =
+      app.add_subcommand("bench", "Measure the speed of prompts and of decoding, or of a program on arrays");
   add_model_flags(*command, o->flags);
   command->add_option("--prompt", o->prompt, "Tokens of the prompt (512)")->check(CLI::NonNegativeNumber);
   command->add_option("--decode", o->decode, "Tokens to decode (128)")->check(CLI::NonNegativeNumber);
   command->add_option("--rounds", o->rounds, "Rounds, of which the median is told (3)")
       ->check(CLI::Range(1, 1000));
+  add_graph_input_flags(*command, o->graph);
+  command->add_option("--seed", o->graph.seed, "Of random inputs (0)");
+  command->add_option("--repeat", o->repeat, "Runs of a program on arrays, after the first one (20)")
+      ->check(CLI::Range(1, 1000000));
   command->add_flag("--json", o->json, "Print one object");
-  command->footer(examples(
-      {"cyb-llm bench smollm2", "cyb-llm bench smollm2 --prompt 2048 --decode 0 --threads 2 --json"}));
+  command->footer(
+      examples({"cyb-llm bench smollm2", "cyb-llm bench smollm2 --prompt 2048 --decode 0 --threads 2 --json",
+                "cyb-llm bench yolov8n-nudenet --input images=random:1x3x320x320 --threads 2 --repeat 50"}));
   command->callback([o] { bench(*o); });
 }
 

@@ -13,6 +13,7 @@
 #include "base/terminal.h"
 #include "cli/chat_session.h"
 #include "cli/command.h"
+#include "cli/graph_model.h"
 #include "cli/run_options.h"
 #include "hub/store.h"
 #include "text/utf8.h"
@@ -56,15 +57,20 @@ std::string read_stdin() {
   return text;
 }
 
+bool wants_arrays(const RunOptions& o) {
+  return !o.graph.inputs.empty() || !o.graph.dims.empty() || !o.outputs.empty() || !o.output_dir.empty();
+}
+
 void check_program_options(const RunOptions& o) {
-  if (o.prompt || !o.system.empty() || o.raw)
+  if (o.prompt || !o.system.empty() || o.raw || o.json)
     throw error(ErrorKind::Usage,
-                "--input runs a program on arrays: a prompt, --system and --raw have no meaning there");
+                "a program on arrays: a prompt, --system, --raw and --json have no meaning there")
+        .advise("give its inputs with --input NAME=file.npy; cyb-llm show {} lists them", o.flags.model);
 }
 
 void run(const RunOptions& o) {
   const std::string path = resolve_model(o.flags.model);
-  if (!o.inputs.empty() || !o.outputs.empty()) {
+  if (wants_arrays(o) || is_bare_graph(path)) {
     check_program_options(o);
     return run_program(o, path);
   }
@@ -171,7 +177,7 @@ std::string timing_line(const Answer& a) {
 
 void add_run_command(CLI::App& app) {
   auto o = std::make_shared<RunOptions>();
-  CLI::App* c = app.add_subcommand("run", "Answer a prompt, or open a chat");
+  CLI::App* c = app.add_subcommand("run", "Answer a prompt, open a chat, or run a program on arrays");
   add_model_flags(*c, o->flags);
   c->add_option("PROMPT", o->prompt, "The prompt (default: standard input if it is piped, else a chat)");
   c->add_option("--system", o->system, "The system message");
@@ -195,8 +201,9 @@ void add_run_command(CLI::App& app) {
   c->add_option("--frequency-penalty", o->frequency_penalty,
                 "Subtracted for each time that a token was there")
       ->check(CLI::Range(-100.0, 100.0));
-  c->add_option("--seed", o->seed,
-                "Same seed, same answer (default: a new one, told by --json and --verbose)");
+  c->add_option(
+      "--seed", o->seed,
+      "Same seed, same answer (default: a new one, told by --json and --verbose); of random inputs (0)");
   c->add_option("--stop", o->stop, "End the answer before this text; may be given several times")
       ->allow_extra_args(false);
   c->add_flag("--raw", o->raw, "The prompt as it is: no chat template, special tokens may be written out");
@@ -204,15 +211,18 @@ void add_run_command(CLI::App& app) {
   c->add_flag("--verbose", o->verbose, "Tell context, tokens and speed on standard error");
   c->add_flag("--explain", o->explain,
               "After the answer: nodes before and after fusion, kernels, places, memory");
-  c->add_option("--input", o->inputs, "name=file.npy: run a program on arrays")->allow_extra_args(false);
-  c->add_option("--output", o->outputs, "name=file.npy: write an output of a program (default: print all)")
+  add_graph_input_flags(*c, o->graph);
+  c->add_option("--output", o->outputs, "NAME=file.npy: write an output; file.npz: all (default: print them)")
       ->allow_extra_args(false);
-  c->add_option("--graph", o->graph, "The program's graph to run (main)");
+  c->add_option("--output-dir", o->output_dir, "Write each output as NAME.npy into this folder");
+  c->add_option("--repeat", o->repeat, "Run a program so many times, and tell how long it took (1)")
+      ->check(CLI::Range(1, 1000000));
   c->footer(
       examples({"cyb-llm run smollm2 \"Why is the sky blue?\"", "cyb-llm run smollm2",
                 "git diff | cyb-llm run smollm2 --system \"Summarize this change.\"",
                 "cyb-llm run gemma3-270m \"Once upon a time\" --max-tokens 100 --temperature 0.8 --seed 7",
-                "cyb-llm run program.ir --input x=x.npy --output y=y.npy"}));
+                "cyb-llm run program.ir --input x=x.npy --output y=y.npy",
+                "cyb-llm run model.onnx --input images=random:1x3x320x320 --output-dir out"}));
   c->callback([o] { run(*o); });
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/graph_inputs.h"
 #include "cli/model_options.h"
 
 namespace cyb {
@@ -18,8 +19,11 @@ struct RunOptions {
   std::optional<double> temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
   std::optional<int64_t> top_k;
   std::optional<uint64_t> seed;
-  std::vector<std::string> stop, inputs, outputs;
-  std::string graph = "main";
+  std::vector<std::string> stop;
+  GraphInputFlags graph;
+  std::vector<std::string> outputs;
+  std::string output_dir;
+  int64_t repeat = 1;
   bool raw = false, json = false, verbose = false, explain = false;
 };
 
@@ -36,7 +40,7 @@ Answer answer(LanguageModel& model, const RunOptions& options, const std::vector
 // A line for --verbose.
 std::string timing_line(const Answer& a);
 
-// Runs a graph of a file on arrays (run --input).
+// Runs a graph of a file on arrays.
 void run_program(const RunOptions& options, const std::string& path);
 
 }  // namespace cyb

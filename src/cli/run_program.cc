@@ -1,113 +1,150 @@
 // SPDX-License-Identifier: Apache-2.0
-// run --input: a graph of a file, or of a program's text alone, on NumPy arrays.
+// run --input: a graph of a file, of a program's text, or of an ONNX file, on arrays.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <map>
+#include <set>
 
-#include "base/file.h"
+#include "base/append_file.h"
+#include "cli/graph_session.h"
 #include "cli/run_options.h"
 #include "format/npy.h"
-#include "ir/text.h"
+#include "format/npz.h"
 
 namespace cyb {
 namespace {
 
-struct NoWeights final : WeightSource {
-  const TensorSpec* find(const std::string&) const override { return nullptr; }
-  std::span<const uint8_t> bytes(const TensorSpec&) const override { return {}; }
+// Where the outputs go: by name, and an archive for all.
+struct Targets {
+  std::map<std::string, std::string> files;
+  std::string archive, folder;
+  bool any() const { return !files.empty() || !archive.empty() || !folder.empty(); }
 };
 
-std::map<std::string, std::string> pairs(const std::vector<std::string>& list, const char* option) {
-  std::map<std::string, std::string> out;
-  for (const std::string& item : list) {
-    const size_t equal = item.find('=');
-    if (equal == std::string::npos || equal == 0 || equal + 1 == item.size())
-      throw error(ErrorKind::Usage, "{} '{}': expected name=file.npy", option, item);
-    if (!out.emplace(item.substr(0, equal), item.substr(equal + 1)).second)
-      throw error(ErrorKind::Usage, "{}: '{}' is given twice", option, item.substr(0, equal));
+Targets targets_of(const RunOptions& o, const ir::Graph& graph) {
+  Targets t;
+  t.folder = o.output_dir;
+  const auto& names = graph.output_names;
+  for (const std::string& item : o.outputs) {
+    std::string best;
+    bool known = false;
+    for (const std::string& name : names)
+      if (item.starts_with(name + "=") && (!known || name.size() > best.size())) best = name, known = true;
+    const std::string file = known ? item.substr(best.size() + 1) : "";
+    if (known && !file.empty()) {
+      if (!t.files.emplace(best, file).second)
+        throw error(ErrorKind::Usage, "--output: '{}' is given twice", best);
+    } else if (!known && item.ends_with(".npz") && item.find('=') == std::string::npos) {
+      t.archive = item;
+    } else if (!known && item.find('=') != std::string::npos) {
+      std::string list;
+      for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+      throw error(ErrorKind::Usage, "graph '{}' has no output '{}'", graph.name,
+                  item.substr(0, item.find('=')))
+          .advise("it has {}", list);
+    } else {
+      throw error(ErrorKind::Usage, "--output '{}': expected NAME=file.npy, or an .npz file", item);
+    }
   }
-  return out;
+  return t;
+}
+
+// Names of outputs are anybody's text: what remains is a file name of its own in any folder.
+std::string safe_file_name(const std::string& name, std::set<std::string>* taken) {
+  std::string out;
+  for (const char c : name.substr(0, 150)) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
+    out += plain ? c : '_';
+  }
+  while (!out.empty() && (out.front() == '.' || out.front() == '-')) out.erase(0, 1);
+  if (out.empty()) out = "output";
+  std::string unique = out;
+  for (int i = 2; !taken->insert(unique).second; i++) unique = fmt::format("{}_{}", out, i);
+  return unique + ".npy";
 }
 
 std::string value_text(const Tensor& t, size_t i) {
   if (t.type() == DType::string) return "\"" + t.strings()[i] + "\"";
   if (t.type() == DType::boolean) return t.integer(i) ? "true" : "false";
-  if (t.type() == DType::f32) return fmt::format("{}", t.at<float>(i));
-  return is_float(t.type()) ? fmt::format("{}", t.real(i)) : std::to_string(t.integer(i));
+  if (t.type() == DType::u64) return std::to_string(t.at<uint64_t>(i));
+  if (t.type() == DType::f64) return fmt::format("{}", t.at<double>(i));
+  return is_float(t.type()) ? fmt::format("{}", static_cast<float>(t.real(i))) : std::to_string(t.integer(i));
+}
+
+// "; min -1 mean 0.5 max 2": not of what is shown whole.
+std::string range_text(const Tensor& t) {
+  if (t.type() == DType::string) return "";
+  const auto n = static_cast<size_t>(t.elements());
+  double low = INFINITY, high = -INFINITY, sum = 0;
+  size_t finite = 0, nan = 0, infinite = 0;
+  for (size_t i = 0; i < n; i++) {
+    const double v = t.real(i);
+    if (std::isnan(v)) {
+      nan++;
+    } else if (std::isinf(v)) {
+      infinite++;
+    } else {
+      low = std::min(low, v);
+      high = std::max(high, v);
+      sum += v;
+      finite++;
+    }
+  }
+  std::string out;
+  if (finite)
+    out = fmt::format("; min {:.6g} mean {:.6g} max {:.6g}", low, sum / static_cast<double>(finite), high);
+  if (nan) out += fmt::format("; {} NaN", nan);
+  if (infinite) out += fmt::format("; {} infinite", infinite);
+  return out;
 }
 
 void print_tensor(const std::string& name, const Tensor& t) {
-  constexpr size_t kShown = 64;
+  constexpr size_t kWhole = 16, kFirst = 8;
   const auto n = static_cast<size_t>(t.elements());
+  const size_t shown = n <= kWhole ? n : kFirst;
   std::string text;
-  for (size_t i = 0; i < n && i < kShown; i++) text += (i ? ", " : "") + value_text(t, i);
-  fmt::print("{}: {}{} [{}{}]\n", name, to_string(t.type()), to_string(t.shape()), text,
-             n > kShown ? fmt::format(", … {} more", n - kShown) : "");
+  for (size_t i = 0; i < shown; i++) text += (i ? ", " : "") + value_text(t, i);
+  fmt::print("{}: {}{} [{}{}]{}\n", name, to_string(t.type()), to_string(t.shape()), text,
+             n > shown ? ", …" : "", n > shown ? range_text(t) : "");
+}
+
+void write_outputs(const Targets& targets, const ir::Graph& graph, const std::vector<Tensor>& outputs) {
+  std::set<std::string> taken;
+  std::vector<std::pair<std::string, const Tensor*>> all;
+  if (!targets.folder.empty()) make_directories(targets.folder);
+  for (size_t i = 0; i < outputs.size(); i++) {
+    const std::string& name = graph.output_names[i];
+    all.emplace_back(name, &outputs[i]);
+    const auto it = targets.files.find(name);
+    if (it != targets.files.end()) write_npy(it->second, outputs[i]);
+    if (!targets.folder.empty())
+      write_npy((std::filesystem::path(targets.folder) / safe_file_name(name, &taken)).string(), outputs[i]);
+    if (it == targets.files.end() && targets.archive.empty() && targets.folder.empty())
+      print_tensor(name, outputs[i]);
+  }
+  if (!targets.archive.empty()) write_npz(targets.archive, all);
 }
 
 }  // namespace
 
 void run_program(const RunOptions& o, const std::string& path) {
-  ir::Program program;
-  std::shared_ptr<const WeightSource> source = std::make_shared<NoWeights>();
-  std::string head;
-  {
-    const MappedFile probe(path);
-    head = std::string(probe.text().substr(0, 3));
-  }
-  if (head == "ir ") {
-    program = ir::parse(read_file(path, ir::kMaxText), path);
-  } else {
-    auto file = std::make_shared<const ModelFile>(path);
-    program = program_of(*file, o.flags.path == "graph");
-    source = weight_source(file);
-  }
-  const ir::Graph* graph = program.find(o.graph);
-  if (!graph) {
-    std::string known;
-    for (const ir::Graph& g : program.graphs) known += (known.empty() ? "" : ", ") + g.name;
-    throw error(ErrorKind::Usage, "'{}' has no graph '{}'", path, o.graph)
-        .advise("choose one with --graph: {}", known);
-  }
-  auto files = pairs(o.inputs, "--input");
-  const auto targets = pairs(o.outputs, "--output");
-  std::vector<Tensor> tensors;
-  for (ir::ValueId id : graph->inputs) {
-    const ir::Value& v = graph->value(id);
-    const auto it = files.find(v.name);
-    if (it == files.end())
-      throw error(ErrorKind::Usage, "graph '{}' wants the input '{}: {}'", o.graph, v.name,
-                  ir::to_string(v.type, program.symbols))
-          .advise("--input {}=file.npy", v.name);
-    tensors.push_back(read_npy(it->second));
-    files.erase(it);
-  }
-  if (!files.empty())
-    throw error(ErrorKind::Usage, "graph '{}' has no input '{}'", o.graph, files.begin()->first);
-  for (const auto& [name, file] : targets)
-    if (std::find(graph->output_names.begin(), graph->output_names.end(), name) == graph->output_names.end())
-      throw error(ErrorKind::Usage, "graph '{}' has no output '{}'", o.graph, name);
-
-  const auto backends = open_backends(o.flags.backend, o.flags.threads);
-  SessionOptions s;
-  for (const auto& b : backends) s.backends.push_back(b.get());
-  s.precision.exact = o.flags.exact;
-  s.precision.acts8 = false;  // plain programs are computed in f32
-  if (o.flags.context > 0) s.states.context = o.flags.context;
-  WeightStore weights(source);
-  Session session(program, weights, s);
-  std::vector<const Tensor*> inputs;
-  for (const Tensor& t : tensors) inputs.push_back(&t);
+  GraphInputFlags flags = o.graph;
+  flags.seed = o.seed.value_or(0);
+  GraphSession session(path, o.flags, flags);
+  const Targets targets = targets_of(o, session.graph());
+  const std::vector<Tensor> inputs = session.inputs({false, "cyb-llm run " + o.flags.model});
   std::vector<Tensor> outputs;
-  session.run(o.graph, inputs, outputs);
-  for (size_t i = 0; i < outputs.size(); i++) {
-    const auto it = targets.find(graph->output_names[i]);
-    if (it != targets.end())
-      write_npy(it->second, outputs[i]);
-    else if (targets.empty())
-      print_tensor(graph->output_names[i], outputs[i]);
+  const double first = session.run(inputs, outputs);
+  if (o.repeat > 1) {
+    std::vector<double> times;
+    for (int64_t i = 1; i < o.repeat; i++) times.push_back(session.run(inputs, outputs));
+    fmt::print(stderr, "first run {:.3f} ms, the {} others: median {:.3f} ms, min {:.3f} ms\n", first,
+               times.size(), median(times), *std::min_element(times.begin(), times.end()));
   }
-  if (o.explain) fmt::print("{}", session.explain(o.graph));
+  write_outputs(targets, session.graph(), outputs);
+  if (o.explain) fmt::print("{}", session.session().explain(flags.graph));
 }
 
 }  // namespace cyb

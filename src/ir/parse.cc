@@ -109,14 +109,16 @@ class Parser {
       : where_(where), weight_types_(weight_types), lines_(unfold_lines(text, where)) {}
 
   Program run() {
-    Lexer first(lines_.empty() ? std::string_view() : std::string_view(lines_[0].text),
-                lines_.empty() ? 1 : lines_[0].number, where_);
+    while (at_ < lines_.size() && Lexer(lines_[at_].text, lines_[at_].number, where_).at_end()) at_++;
+    const bool none = at_ >= lines_.size();
+    Lexer first(none ? std::string_view() : std::string_view(lines_[at_].text), none ? 1 : lines_[at_].number,
+                where_);
     if (!first.is_word("ir")) first.fail("'ir 1' in the first line");
     first.next();
     if (const int64_t version = first.expect_integer(); version != 1)
       first.fail_at(1, fmt::format("version {} of the text form; this program reads version 1", version));
     first.expect_end();
-    for (at_ = 1; at_ < lines_.size();) {
+    for (at_++; at_ < lines_.size();) {
       Lexer lex(lines_[at_].text, lines_[at_].number, where_);
       if (lex.at_end()) {
         at_++;

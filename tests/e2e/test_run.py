@@ -191,34 +191,5 @@ class Run(unittest.TestCase):
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
 
 
-class Programs(unittest.TestCase):
-    """Hand-written programs on NumPy arrays."""
-
-    TEXT = """ir 1
-graph main(x: f32[N]) -> (n: i64[1, ?k], y: f32[N])
-one = const f32[] 1
-n = non_zero(x) : i64[1, ?k]
-y = add(x, one)
-"""
-
-    def write_npy(self, path, values):
-        import struct
-        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(values)
-        header += " " * (-(len(header) + 11) % 64) + "\n"
-        with open(path, "wb") as f:
-            f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack("<%df" % len(values), *values))
-
-    def test_run_with_input(self):
-        with tempfile.TemporaryDirectory() as folder:
-            with open(folder + "/p.ir", "w") as f:
-                f.write(self.TEXT)
-            self.write_npy(folder + "/x.npy", [0, 2, 0, 3])
-            done = subprocess.run([PROGRAM, "run", folder + "/p.ir", "--input", "x=" + folder + "/x.npy"], capture_output=True, text=True)
-            self.assertEqual(done.stdout, "n: i64[1, 2] [1, 3]\ny: f32[4] [1, 3, 1, 4]\n", done.stderr)
-            done = subprocess.run([PROGRAM, "run", folder + "/p.ir", "--input", "z=" + folder + "/x.npy"], capture_output=True, text=True)
-            self.assertEqual(done.returncode, 2)
-            self.assertIn("wants the input 'x: f32[N]'", done.stderr)
-
-
 if __name__ == "__main__":
     unittest.main()
