@@ -23,7 +23,7 @@ ALLOWED = {
     "media": "base tensor",
     "families": "base tensor format ir",
     "tasks": "base tensor format ir backend ops compile runtime text media families",
-    "import": "base tensor format ir text media families",
+    "import": "base tensor format ir backend ops text media families",
     "hub": "base format",
     "serve": "base tensor format ir backend ops compile runtime text media families tasks import hub",
     "cli": "base tensor format ir backend ops compile runtime text media families tasks import hub serve",
@@ -66,7 +66,13 @@ def check_folders(root, problems):
         for number, project, system in includes(path):
             if project:
                 target = project.split("/")[0]
-                if not (root / "src" / project).is_file():
+                if project.endswith(".pb.h"):
+                    if path.suffix == ".h":
+                        problems.append(f"{where}:{number}: {project} is slow to compile; include it in .cc files only")
+                    file = project.removesuffix(".pb.h") + ".proto"
+                else:
+                    file = project
+                if not (root / "src" / file).is_file():
                     problems.append(f"{where}:{number}: there is no src/{project}")
                 elif target not in allowed:
                     problems.append(f"{where}:{number}: {folder}/ may not include {target}/ ({project})")

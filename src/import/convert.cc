@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <exception>
+#include <limits>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -144,6 +145,41 @@ bool TensorConverter::stands_u16(const SourceTensor& source, int frac_bits, doub
   return std::find(good.begin(), good.end(), 0) == good.end();
 }
 
+// Whether integers of 32 or 64 bits do not all fit i32.
+bool TensorConverter::needs_two_words(const SourceTensor& source) {
+  const int64_t rows = source.rows(), chunk = chunk_rows_of(source), chunks = ceil_div(rows, chunk);
+  std::vector<char> wide(static_cast<size_t>(chunks), 0);
+  for_chunks(rows, chunk, [&](int64_t i, int64_t first, int64_t n) {
+    std::vector<int64_t> values(static_cast<size_t>(n * source.row_length()));
+    source.read_integers(first, n, values.data());
+    for (const int64_t v : values)
+      if (v < INT32_MIN || v > INT32_MAX) wide[static_cast<size_t>(i)] = 1;
+  });
+  return std::find(wide.begin(), wide.end(), 1) != wide.end();
+}
+
+// Whether a value is not finite, or so small beside the largest that fixed point loses it.
+bool TensorConverter::needs_bits(const SourceTensor& source) {
+  constexpr float kSmallest = 0x1p-21f;  // of the largest: 31 bits then hold it to about 1e-3
+  const int64_t rows = source.rows(), chunk = chunk_rows_of(source), chunks = ceil_div(rows, chunk);
+  std::vector<float> most(static_cast<size_t>(chunks), 0.0f), least(most);
+  for_chunks(rows, chunk, [&](int64_t i, int64_t first, int64_t n) {
+    std::vector<float> values(static_cast<size_t>(n * source.row_length()));
+    source.read(first, n, values.data());
+    float high = 0, low = std::numeric_limits<float>::infinity();
+    for (const float v : values) {
+      if (v == 0) continue;
+      const float size = std::isfinite(v) ? std::fabs(v) : std::numeric_limits<float>::infinity();
+      high = std::max(high, size);
+      low = std::min(low, size);
+    }
+    most[static_cast<size_t>(i)] = high;
+    least[static_cast<size_t>(i)] = low;
+  });
+  const float high = *std::max_element(most.begin(), most.end());
+  return std::isinf(high) || *std::min_element(least.begin(), least.end()) < high * kSmallest;
+}
+
 ConvertedTensor TensorConverter::prepare(const SourceTensor& source, const EncodingChoice& choice) {
   ConvertedTensor out;
   out.spec = choice.spec;
@@ -155,6 +191,20 @@ ConvertedTensor TensorConverter::prepare(const SourceTensor& source, const Encod
       out.scales = std::move(*scales);
       return out;
     }
+  }
+  if (!is_float(out.spec.type)) {
+    const bool wide = out.spec.type == DType::u32 || out.spec.type == DType::i64 || out.spec.type == DType::u64;
+    if (wide && needs_two_words(source)) out.spec.words = 2;
+    out.kept = true;
+    return out;
+  }
+  if (choice.try_bits && source.elements() > 0 && needs_bits(source)) {
+    out.spec.encoding = Encoding::u32;
+    out.spec.bits = true;
+    out.spec.frac_bits = 0;
+    out.spec.tile = 0;
+    out.kept = true;
+    return out;
   }
   double magnitude = 0;
   if (source.elements() == 0) {
@@ -211,11 +261,16 @@ void TensorConverter::write(const SourceTensor& source, ConvertedTensor* tensor,
     EncodeStats& part = stats[static_cast<size_t>(i)];
     const TensorEncoder::Range range = encoder.range(first, count);
     std::vector<uint8_t> out(range.size);
-    if (tensor->spec.encoding == Encoding::ternary) {
+    if (!is_float(tensor->spec.type)) {
+      std::vector<int64_t> values(static_cast<size_t>(count * length));
+      source.read_integers(first, count, values.data());
+      encoder.encode_integers(first, count, values.data(), out.data());
+      part.values += count * length;
+    } else if (tensor->spec.encoding == Encoding::ternary) {
       const Integers q(source, first, count);
       const std::vector<float> values(q.values.begin(), q.values.end());
       encoder.encode(first, count, values.data(), out.data(), &part);
-    } else if (tensor->kept) {
+    } else if (tensor->kept && !tensor->spec.bits) {
       const Integers q(source, first, count);
       std::vector<double> scales(q.scales.size());
       for (size_t b = 0; b < scales.size(); b++)

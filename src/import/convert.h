@@ -43,6 +43,8 @@ class TensorConverter {
   template <class F>
   void for_chunks(int64_t rows, int64_t chunk_rows, F&& f);
   double scan_values(const SourceTensor& source);
+  bool needs_two_words(const SourceTensor& source);
+  bool needs_bits(const SourceTensor& source);
   double scan_integers(const SourceTensor& source, Encoding encoding);
   std::optional<std::vector<float>> scan_ternary(const SourceTensor& source);
   bool stands_u16(const SourceTensor& source, int frac_bits, double tensor_rms);

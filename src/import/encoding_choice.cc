@@ -31,6 +31,22 @@ Encoding matrix_encoding(EncodingPolicy policy, KeptGrid grid, bool embedding_or
   return Encoding::u32;
 }
 
+// Integers and bools are kept as they are; large tables of 8 bits as quants whose scales are 1.
+void choose_exact(const SourceTensor& source, TensorSpec& spec) {
+  constexpr int64_t kLarge = 4096;
+  const DType type = spec.type;
+  const bool bytes = type == DType::i8 || type == DType::u8;
+  spec.frac_bits = 0;
+  if (bytes && source.row_length() >= kBlock && source.elements() >= kLarge) {
+    spec.encoding = Encoding::q8;
+    spec.zero = type == DType::u8 ? 128 : 0;
+  } else if (bytes || type == DType::boolean || type == DType::i16) {
+    spec.encoding = Encoding::u16;
+  } else {
+    spec.encoding = Encoding::u32;
+  }
+}
+
 }  // namespace
 
 const char* to_string(EncodingPolicy policy) { return kPolicies[static_cast<int>(policy)]; }
@@ -50,14 +66,23 @@ EncodingChoice choose_encoding(const ir::WeightUse& use, const SourceTensor& sou
   const int64_t columns = source.row_length();
   const int64_t rows = rank >= 2 ? source.shape()[rank - 2] : 1;  // of one expert
   const KeptGrid grid = source.grid().kind;
+  out.spec.type = source.type();
+  if (!is_float(out.spec.type)) {
+    choose_exact(source, out.spec);
+    return out;
+  }
 
+  const EncodingPolicy policy = rules.graph && rules.policy == EncodingPolicy::automatic
+                                    ? EncodingPolicy::u32
+                                    : rules.policy;
+  out.try_bits = rules.graph && !use.matrix && !use.conv;
   const bool matrix = use.matrix && (rank == 2 || rank == 3) && columns >= kBlock;
   if (matrix) {
     const bool embedding_or_head = use.lookup || (rules.vocabulary > 0 && rows == rules.vocabulary);
-    out.spec.encoding = matrix_encoding(rules.policy, grid, embedding_or_head);
+    out.spec.encoding = matrix_encoding(policy, grid, embedding_or_head);
     out.keep_integers = holds_integers(out.spec.encoding, grid);
     out.try_ternary = rules.policy == EncodingPolicy::automatic && grid == KeptGrid::ternary;
-  } else if (use.conv && rank >= 3 && source.is_half() && rules.policy != EncodingPolicy::u32) {
+  } else if (use.conv && rank >= 3 && source.is_half() && policy != EncodingPolicy::u32) {
     out.try_u16 = true;
   } else if (rules.policy == EncodingPolicy::canonical && rank >= 2) {
     out.spec.encoding = Encoding::u16;  // the alignment plan's "rest"; norms and biases are u32

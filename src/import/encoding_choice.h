@@ -19,6 +19,7 @@ std::optional<EncodingPolicy> parse_encoding_policy(std::string_view name);
 struct EncodingRules {
   EncodingPolicy policy = EncodingPolicy::automatic;
   bool canonical = false;  // format version 2: default frac_bits, no tiles, no ragged blocks
+  bool graph = false;      // a bare graph: float tensors are u32 unless the policy says otherwise
   int64_t vocabulary = 0;  // matrices of so many rows are embeddings or the head
 };
 
@@ -31,6 +32,8 @@ struct EncodingChoice {
   bool try_ternary = false;
   // For convolutions from half floats: u16 if every row stands it, else u32.
   bool try_u16 = false;
+  // Constants that are no weights: as bit patterns where fixed point does not hold them.
+  bool try_bits = false;
 };
 EncodingChoice choose_encoding(const ir::WeightUse& use, const SourceTensor& source,
                                const EncodingRules& rules);

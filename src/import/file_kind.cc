@@ -134,14 +134,11 @@ Error wrong_kind(FileKind kind, std::span<const uint8_t> bytes, uint64_t file_si
     case FileKind::tar:
       return found.advise(
           "PyTorch checkpoints cannot be imported yet: import the model's safetensors or GGUF instead");
-    case FileKind::onnx:
-      return found.advise(
-          "ONNX graphs cannot be imported yet: import the model's safetensors or GGUF instead");
     case FileKind::model:
       return found.advise("run it as it is: cyb-llm run FILE");
     default:
       return found.advise(
-          "give a GGUF file (v2 or v3), or a Hugging Face folder with config.json and safetensors");
+          "give a GGUF file (v2 or v3), an ONNX file, or a Hugging Face folder with config.json and safetensors");
   }
 }
 

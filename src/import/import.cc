@@ -146,11 +146,19 @@ ImportReport run_import(const std::string& source_path, const ImportOptions& opt
 
   // Everything that can be refused without reading weights.
   const std::unique_ptr<SourceModel> source = open_source_model(source_path);
-  const Family& family = find_family(source->config.text("model_type"));
-  family.complete(source->config);
-  const ir::Program program = family.build(source->config);
+  const char* family_name = "";
+  ir::Program program;
+  if (source->program) {
+    program = std::move(*source->program);
+    rules.graph = true;
+  } else {
+    const Family& family = find_family(source->config.text("model_type"));
+    family.complete(source->config);
+    program = family.build(source->config);
+    family_name = family.name;
+    source->config.set("task", source->chat.empty() ? "complete" : "chat");
+  }
   const std::vector<MatchedTensor> matched = match_tensors(ir::weight_uses(program), *source);
-  source->config.set("task", source->chat.empty() ? "complete" : "chat");
   rules.vocabulary = source->config.integer_or("architecture.vocab_size", 0);
   report.name = options.name.empty() ? model_name_of(source_path, source->name) : options.name;
   report.path = options.out.empty() ? report.name + ".model" : options.out;
@@ -188,7 +196,7 @@ ImportReport run_import(const std::string& source_path, const ImportOptions& opt
     report.warnings.push_back(std::move(w));
 
   writer.section("config", source->config.print());
-  writer.section("program", ir::print(program, {.weight_types = false, .fold_loops = true}));
+  writer.section("program", ir::print(program, {.weight_types = false, .fold_loops = !rules.graph}));
   writer.section("vocab", source->vocab);
   if (!source->chat.empty()) writer.section("chat", source->chat);
   for (const auto& [name, text] : source->chats) writer.section(chat_section(name), text);
@@ -210,7 +218,7 @@ ImportReport run_import(const std::string& source_path, const ImportOptions& opt
   report.bytes = writer.weights_size();
   report.method = fmt::format("{} -> {}", source->format, main_encoding);
   writer.head().lineage = lineage_of(*source, source_path, options.source, report);
-  writer.section("card", card_of(*source, family.name, source_path, options.source, report));
+  writer.section("card", card_of(*source, family_name, source_path, options.source, report));
   writer.finish();
   return report;
 }

@@ -60,7 +60,7 @@ std::string model_name_of(const std::string& path, const std::string& name_in_so
   std::string name = fs::path(path).filename().string();
   if (name.empty() || name == "." || name == "..") name = fs::weakly_canonical(path).filename().string();
   if (name.empty()) name = fs::weakly_canonical(path).parent_path().filename().string();
-  for (const char* end : {".gguf", ".safetensors"})
+  for (const char* end : {".gguf", ".onnx", ".safetensors"})
     if (name.ends_with(end)) name.resize(name.size() - std::string_view(end).size());
   // Part numbers and the source's encoding say nothing about ours.
   static const std::regex part("-[0-9]{5}-of-[0-9]{5}$");

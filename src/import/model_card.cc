@@ -57,7 +57,7 @@ std::string card_of(const SourceModel& source, const char* family, const std::st
   const Config& c = source.config;
   std::string out = fmt::format("# {}\n\n", report.name);
   if (!source.description.empty()) out += one_line(source.description) + "\n\n";
-  out += fmt::format("- Model type: {} ({})\n", c.text("model_type"), family);
+  out += fmt::format("- Model type: {}{}\n", c.text("model_type"), *family ? fmt::format(" ({})", family) : "");
   out += fmt::format("- Parameters: {}\n", report.parameters);
   if (c.has("architecture.max_position_embeddings"))
     out += fmt::format("- Context: {} tokens\n", c.integer("architecture.max_position_embeddings"));
@@ -68,6 +68,7 @@ std::string card_of(const SourceModel& source, const char* family, const std::st
   if (!source.name.empty()) out += fmt::format(", which calls itself \"{}\"", one_line(source.name));
   out += "\n";
   for (const auto& [what, value] : source.origin) out += fmt::format("- {}: {}\n", what, one_line(value));
+  out += source.summary;
   out += fmt::format("\n## Conversion\n\n{}\n\n{}", report.method, report.table());
   out +=
       "\nThe RMS error is that of the stored values against the source's, relative to the source's RMS; "

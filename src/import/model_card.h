@@ -14,6 +14,7 @@ namespace cyb {
 // or its file name, never a path of this machine.
 ConfigTable lineage_of(const SourceModel& source, const std::string& path, const std::string& given,
                        const ImportReport& report);
+// `family` may be empty.
 std::string card_of(const SourceModel& source, const char* family, const std::string& path,
                     const std::string& given, const ImportReport& report);
 

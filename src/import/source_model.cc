@@ -60,10 +60,11 @@ std::unique_ptr<SourceModel> open_source_model(const std::string& path) {
   const FileKind kind = sniff_file(file.bytes(), file.size());
   const std::string name = fs::path(path).filename().string();
   if (kind == FileKind::gguf) return open_gguf_model(path);
+  if (kind == FileKind::onnx) return open_onnx_model(path);
   if (kind == FileKind::safetensors) return open_hf_folder(path);
   if (kind == FileKind::json && (name == "config.json" || name.ends_with(".safetensors.index.json")))
     return open_hf_folder(path);
-  throw wrong_kind(kind, file.bytes(), file.size(), "a GGUF file or a safetensors model").at(path);
+  throw wrong_kind(kind, file.bytes(), file.size(), "a GGUF, ONNX or safetensors model").at(path);
 }
 
 }  // namespace cyb

@@ -11,6 +11,7 @@
 
 #include "format/config.h"
 #include "import/source_tensor.h"
+#include "ir/graph.h"
 
 namespace cyb {
 
@@ -29,6 +30,10 @@ struct SourceModel {
   std::vector<std::string> languages;
   std::vector<std::pair<std::string, std::string>> origin;  // organization, base model, url, …: for the card
   std::string description;
+  std::string summary;  // Markdown for the card: inputs, outputs, operators
+
+  // What the source itself says is computed; null: the family of its model_type knows.
+  std::unique_ptr<ir::Program> program;
 
   // Tokens without a row in the embeddings cannot be used; some models ship with a few.
   void check_vocabulary(int64_t tokens);
@@ -42,7 +47,9 @@ struct SourceModel {
 std::unique_ptr<SourceModel> open_gguf_model(const std::string& path);
 // A folder with config.json and safetensors.
 std::unique_ptr<SourceModel> open_hf_folder(const std::string& path);
-// By content: a file of either kind, or a folder. A .safetensors file stands for its folder.
+// An ONNX file, with external data beside it.
+std::unique_ptr<SourceModel> open_onnx_model(const std::string& path);
+// By content: a file of any kind, or a folder. A .safetensors file stands for its folder.
 std::unique_ptr<SourceModel> open_source_model(const std::string& path);
 
 }  // namespace cyb

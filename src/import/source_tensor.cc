@@ -144,6 +144,10 @@ int64_t SourceTensor::rows() const {
   return n;
 }
 
+void SourceTensor::read_integers(int64_t, int64_t, int64_t*) const {
+  throw error(ErrorKind::WeightFormat, "tensor '{}' is of no integer type", name_);
+}
+
 void SourceTensor::integers(int64_t, int64_t, int8_t*, float*) const {
   throw error(ErrorKind::WeightFormat, "tensor '{}' has no integers of its own", name_);
 }

@@ -12,6 +12,7 @@
 #include "import/gguf_blocks.h"
 #include "import/gguf_file.h"
 #include "import/safetensors_file.h"
+#include "tensor/dtype.h"
 
 namespace cyb {
 
@@ -30,8 +31,13 @@ class SourceTensor {
   // Whether the values were 16-bit floats in the source.
   virtual bool is_half() const { return false; }
 
+  // What the graph sees: floats are read as f32, integers and bools exactly.
+  virtual DType type() const { return DType::f32; }
+
   // Rows [first, first + count) as f32. Safe from several threads.
   virtual void read(int64_t first, int64_t count, float* out) const = 0;
+  // The same rows of an integer or bool type (u64 as the same 64 bits).
+  virtual void read_integers(int64_t first, int64_t count, int64_t* out) const;
   // The source's integers, where grid().kind is not none: see gguf_integers.
   virtual GgufGrid grid() const { return {}; }
   virtual void integers(int64_t first, int64_t count, int8_t* out, float* scales) const;

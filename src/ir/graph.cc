@@ -148,21 +148,26 @@ int Program::find_state(std::string_view state_name) const {
 namespace {
 
 void collect(const Graph& graph, std::map<std::string, size_t>& index, std::vector<WeightUse>& out) {
+  const auto use_of = [&](const Value& v) -> WeightUse& {
+    const auto [it, added] = index.try_emplace(v.name, out.size());
+    if (added) out.push_back({v.name, v.type, false, false, false});
+    return out[it->second];
+  };
   for (const Node& node : graph.nodes) {
     for (size_t i = 0; i < node.operands.size(); i++) {
       const ValueId id = node.operands[i];
       if (id == kNone || graph.value(id).kind != Value::Kind::weight) continue;
       const Value& v = graph.value(id);
-      const auto [it, added] = index.try_emplace(v.name, out.size());
-      if (added) out.push_back({v.name, v.type, false, false, false});
-      WeightUse& use = out[it->second];
+      WeightUse& use = use_of(v);
       const std::string_view group = info(node.op).group;
-      if (group == "conv") use.conv = i == 1;
+      if (group == "conv" && i == 1) use.conv = true;
       if (node.op == Op::TokenEmbed && i == 1) use.lookup = use.matrix = true;
       if (group == "matmul" && v.type.rank() >= 2) use.matrix = true;
     }
     for (const auto& region : node.regions) collect(*region, index, out);
   }
+  for (const ValueId id : graph.outputs)
+    if (graph.value(id).kind == Value::Kind::weight) use_of(graph.value(id));
 }
 
 }  // namespace

@@ -203,6 +203,7 @@ class Registry {
 const Registry& registry();
 
 // One for each ops_*.cc.
+void add_core_converters(Registry& r);    // Constant
 void add_math_converters(Registry& r);    // elementwise, comparison, logic, casts, constants, random, windows
 void add_reduce_converters(Registry& r);  // reductions, ArgMax, TopK, CumSum, losses
 void add_shape_converters(Registry& r);   // shape, indexing, scatter, resize-free rearranging
