@@ -25,6 +25,12 @@ const Registry& registry() {
   static const Registry table = [] {
     Registry r;
     add_core_converters(r);
+    add_math_converters(r);
+    add_reduce_converters(r);
+    add_shape_converters(r);
+    add_quant_converters(r);
+    add_matmul_converters(r);
+    add_text_converters(r);
     return r;
   }();
   return table;
