@@ -193,7 +193,8 @@ ConvertedTensor TensorConverter::prepare(const SourceTensor& source, const Encod
     }
   }
   if (!is_float(out.spec.type)) {
-    const bool wide = out.spec.type == DType::u32 || out.spec.type == DType::i64 || out.spec.type == DType::u64;
+    const bool wide =
+        out.spec.type == DType::u32 || out.spec.type == DType::i64 || out.spec.type == DType::u64;
     if (wide && needs_two_words(source)) out.spec.words = 2;
     out.kept = true;
     return out;

@@ -72,9 +72,8 @@ EncodingChoice choose_encoding(const ir::WeightUse& use, const SourceTensor& sou
     return out;
   }
 
-  const EncodingPolicy policy = rules.graph && rules.policy == EncodingPolicy::automatic
-                                    ? EncodingPolicy::u32
-                                    : rules.policy;
+  const EncodingPolicy policy =
+      rules.graph && rules.policy == EncodingPolicy::automatic ? EncodingPolicy::u32 : rules.policy;
   out.try_bits = rules.graph && !use.matrix && !use.conv;
   const bool matrix = use.matrix && (rank == 2 || rank == 3) && columns >= kBlock;
   if (matrix) {

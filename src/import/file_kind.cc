@@ -138,7 +138,8 @@ Error wrong_kind(FileKind kind, std::span<const uint8_t> bytes, uint64_t file_si
       return found.advise("run it as it is: cyb-llm run FILE");
     default:
       return found.advise(
-          "give a GGUF file (v2 or v3), an ONNX file, or a Hugging Face folder with config.json and safetensors");
+          "give a GGUF file (v2 or v3), an ONNX file, or a Hugging Face folder with config.json and "
+          "safetensors");
   }
 }
 

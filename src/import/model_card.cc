@@ -57,7 +57,8 @@ std::string card_of(const SourceModel& source, const char* family, const std::st
   const Config& c = source.config;
   std::string out = fmt::format("# {}\n\n", report.name);
   if (!source.description.empty()) out += one_line(source.description) + "\n\n";
-  out += fmt::format("- Model type: {}{}\n", c.text("model_type"), *family ? fmt::format(" ({})", family) : "");
+  out +=
+      fmt::format("- Model type: {}{}\n", c.text("model_type"), *family ? fmt::format(" ({})", family) : "");
   out += fmt::format("- Parameters: {}\n", report.parameters);
   if (c.has("architecture.max_position_embeddings"))
     out += fmt::format("- Context: {} tokens\n", c.integer("architecture.max_position_embeddings"));

@@ -40,7 +40,8 @@ void convert_constant(NodeContext& c) {
   }
   if (c.has_attr("value_floats"))
     return give(list_of<float>(DType::f32, c.attr_floats("value_floats")), Elem::f32);
-  if (c.has_attr("value_ints")) return give(list_of<int64_t>(DType::i64, c.attr_ints("value_ints")), Elem::i64);
+  if (c.has_attr("value_ints"))
+    return give(list_of<int64_t>(DType::i64, c.attr_ints("value_ints")), Elem::i64);
   if (c.has_attr("value_strings")) {
     const std::vector<std::string> list = c.attr_strings("value_strings");
     Tensor t(DType::string, {static_cast<int64_t>(list.size())});

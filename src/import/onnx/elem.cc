@@ -11,15 +11,15 @@ struct Row {
   DType held;
 };
 constexpr Row kRows[] = {
-    {"UNDEFINED", DType::u8},      {"FLOAT", DType::f32},        {"UINT8", DType::u8},
-    {"INT8", DType::i8},           {"UINT16", DType::u16},       {"INT16", DType::i16},
-    {"INT32", DType::i32},         {"INT64", DType::i64},        {"STRING", DType::string},
-    {"BOOL", DType::boolean},      {"FLOAT16", DType::f16},      {"DOUBLE", DType::f64},
-    {"UINT32", DType::u32},        {"UINT64", DType::u64},       {"COMPLEX64", DType::f32},
-    {"COMPLEX128", DType::f64},    {"BFLOAT16", DType::bf16},    {"FLOAT8E4M3FN", DType::u8},
-    {"FLOAT8E4M3FNUZ", DType::u8}, {"FLOAT8E5M2", DType::u8},    {"FLOAT8E5M2FNUZ", DType::u8},
-    {"UINT4", DType::u8},          {"INT4", DType::i8},          {"FLOAT4E2M1", DType::u8},
-    {"FLOAT8E8M0", DType::u8},     {"UINT2", DType::u8},         {"INT2", DType::i8},
+    {"UNDEFINED", DType::u8},      {"FLOAT", DType::f32},     {"UINT8", DType::u8},
+    {"INT8", DType::i8},           {"UINT16", DType::u16},    {"INT16", DType::i16},
+    {"INT32", DType::i32},         {"INT64", DType::i64},     {"STRING", DType::string},
+    {"BOOL", DType::boolean},      {"FLOAT16", DType::f16},   {"DOUBLE", DType::f64},
+    {"UINT32", DType::u32},        {"UINT64", DType::u64},    {"COMPLEX64", DType::f32},
+    {"COMPLEX128", DType::f64},    {"BFLOAT16", DType::bf16}, {"FLOAT8E4M3FN", DType::u8},
+    {"FLOAT8E4M3FNUZ", DType::u8}, {"FLOAT8E5M2", DType::u8}, {"FLOAT8E5M2FNUZ", DType::u8},
+    {"UINT4", DType::u8},          {"INT4", DType::i8},       {"FLOAT4E2M1", DType::u8},
+    {"FLOAT8E8M0", DType::u8},     {"UINT2", DType::u8},      {"INT2", DType::i8},
 };
 
 bool known(Elem elem) { return elem >= Elem::undefined && elem <= Elem::i2; }

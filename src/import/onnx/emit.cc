@@ -22,8 +22,8 @@ constexpr uint64_t kMostGrowth = 16;
 constexpr uint64_t kMostWork = 1u << 27;
 
 bool heavy(const ir::OpInfo& row) {
-  static constexpr std::string_view kGroups[] = {"matmul", "conv",    "pool",      "attention", "recurrent",
-                                                 "quant",  "spectral", "diffusion"};
+  static constexpr std::string_view kGroups[] = {"matmul",    "conv",  "pool",     "attention",
+                                                 "recurrent", "quant", "spectral", "diffusion"};
   return std::find(std::begin(kGroups), std::end(kGroups), row.group) != std::end(kGroups);
 }
 

@@ -65,7 +65,8 @@ void bind_attributes(NodeProto& node, const std::map<std::string, const Attribut
 void GraphConverter::read_names(const GraphProto& proto, Scope& scope) {
   for (const TensorProto& t : proto.initializer()) {
     if (t.name().empty())
-      throw error(ErrorKind::InvalidFile, "graph '{}' has an initializer without a name", clean_name(proto.name()));
+      throw error(ErrorKind::InvalidFile, "graph '{}' has an initializer without a name",
+                  clean_name(proto.name()));
     if (!scope.initializers.emplace(t.name(), &t).second) twice(t.name());
   }
   for (const SparseTensorProto& t : proto.sparse_initializer())
@@ -89,25 +90,29 @@ void GraphConverter::convert_main(const GraphProto& proto, const Opsets& opsets)
     const std::string name = state_.unique_name(clean_name(input.name()));
     scope.names[input.name()] = {graph_.add_input(name, std::move(type)), elem};
   }
-  convert_nodes(sort_nodes(pointers(proto.node()), [&](const std::string& n) { return scope.has(n); }, depth_));
+  convert_nodes(sort_nodes(
+      pointers(proto.node()), [&](const std::string& n) { return scope.has(n); }, depth_));
   finish_outputs(proto, nullptr);
 }
 
-void GraphConverter::convert_region(const GraphProto& proto, const std::vector<NodeContext::RegionInput>& inputs,
+void GraphConverter::convert_region(const GraphProto& proto,
+                                    const std::vector<NodeContext::RegionInput>& inputs,
                                     std::vector<Elem>* elems) {
   Scope scope;
   scope.opsets = parent_->scope_->opsets;
   const ScopeGuard guard(scope_, &scope);
   read_names(proto, scope);
   if (static_cast<size_t>(proto.input_size()) != inputs.size())
-    throw error(ErrorKind::InvalidFile, "sub-graph '{}' has {} inputs, {} are given", clean_name(proto.name()),
-                proto.input_size(), inputs.size());
+    throw error(ErrorKind::InvalidFile, "sub-graph '{}' has {} inputs, {} are given",
+                clean_name(proto.name()), proto.input_size(), inputs.size());
   for (size_t i = 0; i < inputs.size(); i++) {
     const std::string& name = proto.input(static_cast<int>(i)).name();
     if (scope.has(name)) twice(name);
-    scope.names[name] = {graph_.add_input(state_.unique_name(clean_name(name)), inputs[i].type), inputs[i].elem};
+    scope.names[name] = {graph_.add_input(state_.unique_name(clean_name(name)), inputs[i].type),
+                         inputs[i].elem};
   }
-  convert_nodes(sort_nodes(pointers(proto.node()), [&](const std::string& n) { return scope.has(n); }, depth_));
+  convert_nodes(sort_nodes(
+      pointers(proto.node()), [&](const std::string& n) { return scope.has(n); }, depth_));
   finish_outputs(proto, elems);
 }
 
@@ -118,8 +123,8 @@ void GraphConverter::finish_outputs(const GraphProto& proto, std::vector<Elem>* 
       throw error(ErrorKind::InvalidFile, "the output '{}' is listed twice", clean_name(output.name()));
     const Binding* b = find(output.name());
     if (!b || b->id == kNone)
-      throw error(ErrorKind::InvalidFile, "graph '{}': nothing makes the output '{}'", clean_name(proto.name()),
-                  clean_name(output.name()))
+      throw error(ErrorKind::InvalidFile, "graph '{}': nothing makes the output '{}'",
+                  clean_name(proto.name()), clean_name(output.name()))
           .advise("the file is damaged or was written by a faulty exporter");
     if (b->unknown) throw UnknownOperand();
     graph_.add_output(clean_name(output.name()), b->id);
@@ -272,8 +277,8 @@ void GraphConverter::inline_function(const NodeProto& call, const FunctionProto&
     throw error(ErrorKind::InvalidFile, "functions call each other more than {} deep", kMaxFunctionDepth)
         .advise("export the model with fewer nested functions");
   if (call.input_size() > function.input_size() || call.output_size() > function.output_size())
-    throw error(ErrorKind::InvalidFile, "{} inputs and {} outputs, the function has {} and {}", call.input_size(),
-                call.output_size(), function.input_size(), function.output_size());
+    throw error(ErrorKind::InvalidFile, "{} inputs and {} outputs, the function has {} and {}",
+                call.input_size(), call.output_size(), function.input_size(), function.output_size());
   Opsets opsets;
   for (const OperatorSetIdProto& o : function.opset_import()) opsets[domain_of(o.domain())] = o.version();
   if (!opsets.contains("")) opsets[""] = opset("");
@@ -301,7 +306,8 @@ void GraphConverter::inline_function(const NodeProto& call, const FunctionProto&
   state_.calls.push_back(key);
   try {
     const ScopeGuard guard(scope_, &scope);
-    convert_nodes(sort_nodes(list, [&](const std::string& n) { return scope.has(n); }, depth_));
+    convert_nodes(sort_nodes(
+        list, [&](const std::string& n) { return scope.has(n); }, depth_));
     for (int i = 0; i < call.output_size(); i++) {
       const Binding* b = find(function.output(i));
       if (!b)

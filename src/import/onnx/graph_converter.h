@@ -29,7 +29,7 @@ using Opsets = std::map<std::string, int64_t, std::less<>>;  // by domain, "" fo
 
 // What one name of ONNX stands for.
 struct Binding {
-  ValueId id = kNone;   // kNone: an optional input of a function that the call leaves out
+  ValueId id = kNone;  // kNone: an optional input of a function that the call leaves out
   Elem elem = Elem::f32;
   bool unknown = false;  // made by a node that is not supported
 };
@@ -68,7 +68,7 @@ struct ModelState {
   std::unordered_map<std::string, Dim> symbol_of_param;
   std::unordered_set<std::string> symbols;
   int64_t next_name = 0, next_number = 0;
-  size_t converted = 0, most_nodes = 0;     // inlining and repeated conversion of loop bodies are bounded
+  size_t converted = 0, most_nodes = 0;  // inlining and repeated conversion of loop bodies are bounded
   uint64_t folded_bytes = 0, fold_budget = 0;
 
   std::string unique_name(const std::string& wanted);  // empty: a number
@@ -128,7 +128,7 @@ class GraphConverter {
   GraphConverter* parent_;
   int depth_;
   Scope* scope_ = nullptr;
-  std::unordered_map<ValueId, ValueId> outer_;        // of the parent's values
+  std::unordered_map<ValueId, ValueId> outer_;         // of the parent's values
   std::unordered_map<std::string, ValueId> literals_;  // small constants by type, shape and bytes
 };
 

@@ -18,7 +18,8 @@ std::unique_ptr<ModelProto> parse_model(const MappedFile& file) {
         .advise("export the model with its weights as external data beside it");
   auto model = std::make_unique<ModelProto>();
   if (!model->ParseFromArray(file.data(), static_cast<int>(file.size())))
-    throw error(ErrorKind::InvalidFile, "this is no ONNX model: its protobuf is damaged, cut off or nested too deeply")
+    throw error(ErrorKind::InvalidFile,
+                "this is no ONNX model: its protobuf is damaged, cut off or nested too deeply")
         .advise("fetch or export the model again");
   return model;
 }
@@ -29,7 +30,8 @@ Opsets read_opsets(const ModelProto& model) {
   const bool said = opsets.contains("");
   const int64_t version = said ? opsets[""] : 1;
   if (version < kOldestOpset)
-    throw error(ErrorKind::UnsupportedModel, "found operator set {}{}", version, said ? "" : " (the file names none)")
+    throw error(ErrorKind::UnsupportedModel, "found operator set {}{}", version,
+                said ? "" : " (the file names none)")
         .advise("export the model with operator set {} to {}", kOldestOpset, kNewestOpset);
   if (version > kNewestOpset)
     throw error(ErrorKind::UnsupportedModel, "found operator set {}, the newest that is known is {}", version,
@@ -98,7 +100,8 @@ ConvertedModel convert_model(const ModelProto& model, const std::string& path, c
   out.producer = clean_name(model.producer_name());
   if (!model.producer_version().empty()) out.producer += " " + clean_name(model.producer_version());
   for (const auto& [domain, version] : opsets)
-    out.opsets += (out.opsets.empty() ? "" : ", ") + (domain.empty() ? "" : clean_name(domain) + " ") + std::to_string(version);
+    out.opsets += (out.opsets.empty() ? "" : ", ") + (domain.empty() ? "" : clean_name(domain) + " ") +
+                  std::to_string(version);
   for (const StringStringEntryProto& m : model.metadata_props())
     out.metadata.emplace_back(clean_name(m.key()), clean_name(m.value()));
   return out;

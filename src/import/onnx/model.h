@@ -19,8 +19,8 @@ struct ConvertedModel {
   ir::Program program;  // its one graph is `main`
   std::vector<GraphWeight> weights;
   std::vector<std::string> warnings;
-  std::string producer;                     // with its version
-  std::string opsets;                       // "17, com.microsoft 1"
+  std::string producer;                      // with its version
+  std::string opsets;                        // "17, com.microsoft 1"
   std::map<std::string, int64_t> operators;  // how often each occurs
   std::vector<std::pair<std::string, std::string>> metadata;
 };

@@ -97,7 +97,8 @@ ir::Type read_type(const TypeProto& proto, const std::string& name, ModelState& 
     return type;
   }
   if (tensor.shape().dim_size() > kMaxRank)
-    throw error(ErrorKind::UnsupportedModel, "'{}': found {} axes", clean_name(name), tensor.shape().dim_size())
+    throw error(ErrorKind::UnsupportedModel, "'{}': found {} axes", clean_name(name),
+                tensor.shape().dim_size())
         .advise("tensors have at most {} axes", kMaxRank);
   for (const TensorShapeProto::Dimension& d : tensor.shape().dim()) {
     const std::string& param = d.dim_param();

@@ -114,8 +114,8 @@ const AttributeProto* NodeContext::attr(std::string_view name) const {
 bool NodeContext::has_attr(std::string_view name) const { return attr(name) != nullptr; }
 
 // The attribute if it is there; it must be of the kind.
-#define CYB_ATTRIBUTE(a, name, kind, what)                                                      \
-  const AttributeProto* a = attr(name);                                                         \
+#define CYB_ATTRIBUTE(a, name, kind, what) \
+  const AttributeProto* a = attr(name);    \
   if (a && !is_kind(*a, kind)) invalid(fmt::format("attribute '{}' must be {}", name, what))
 
 int64_t NodeContext::attr_int(std::string_view name, int64_t fallback) const {
@@ -179,7 +179,8 @@ void NodeContext::out(int i, ValueId id) { out(i, id, elem_of(type_of(id).dtype)
 void NodeContext::out(int i, ValueId id, Elem elem) {
   if (!has_output(i)) return;
   ir::Value& v = graph_.graph().value(id);
-  if (v.constant && v.kind == ir::Value::Kind::constant && v.name.empty()) v.name = clean_name(node_.output(i));
+  if (v.constant && v.kind == ir::Value::Kind::constant && v.name.empty())
+    v.name = clean_name(node_.output(i));
   graph_.bind(node_.output(i), {id, elem});
 }
 

@@ -59,7 +59,9 @@ void unpack(Elem elem, const uint8_t* packed, Tensor& out) {
   const bool is_signed = elem == Elem::i4 || elem == Elem::i2;
   const auto n = static_cast<size_t>(out.elements());
   for (size_t i = 0; i < n; i++) {
-    const int v = (packed[i / static_cast<size_t>(each)] >> (static_cast<int>(i % static_cast<size_t>(each)) * bits)) & mask;
+    const int v =
+        (packed[i / static_cast<size_t>(each)] >> (static_cast<int>(i % static_cast<size_t>(each)) * bits)) &
+        mask;
     out.at<uint8_t>(i) = static_cast<uint8_t>(is_signed ? (v ^ sign) - sign : v);
   }
 }
@@ -97,7 +99,8 @@ void copy_field(const Field& field, const std::string& where, Tensor& out) {
 
 void copy_packed_int32(Elem elem, const TensorProto& proto, const std::string& where, Tensor& out) {
   const int each = 8 / bits_of(elem);
-  const uint64_t need = ceil_div<uint64_t>(static_cast<uint64_t>(out.elements()), static_cast<uint64_t>(each));
+  const uint64_t need =
+      ceil_div<uint64_t>(static_cast<uint64_t>(out.elements()), static_cast<uint64_t>(each));
   if (static_cast<uint64_t>(proto.int32_data_size()) != need)
     wrong(where, fmt::format("{} packed values, its shape {} needs {}", proto.int32_data_size(),
                              cyb::to_string(out.shape()), need));
@@ -167,8 +170,8 @@ Tensor read_tensor(const TensorProto& proto, const std::string& where, ExternalD
       wrong(where, fmt::format("{} bytes of data, its shape {} of {} needs {}", proto.raw_data().size(),
                                cyb::to_string(shape), to_string(elem), need));
     Tensor out(held_as(elem), shape);
-    copy_raw(elem, {reinterpret_cast<const uint8_t*>(proto.raw_data().data()), proto.raw_data().size()}, where,
-             out);
+    copy_raw(elem, {reinterpret_cast<const uint8_t*>(proto.raw_data().data()), proto.raw_data().size()},
+             where, out);
     return out;
   }
   // Typed fields hold one value an element, so the file is at least as large as what is allocated; packed
@@ -243,7 +246,8 @@ Tensor read_sparse(const SparseTensorProto& proto, const std::string& where, Ext
     wrong(where, "a sparse tensor needs a list of numbers and i64 indices");
   const bool flat = indices.shape() == Shape{count};
   if (!flat && !(indices.shape() == Shape{count, rank}))
-    wrong(where, fmt::format("{} sparse values have indices of shape {}", count, cyb::to_string(indices.shape())));
+    wrong(where,
+          fmt::format("{} sparse values have indices of shape {}", count, cyb::to_string(indices.shape())));
   Tensor out(values.type(), shape);
   const size_t size = size_of(values.type());
   for (int64_t i = 0; i < count; i++) {

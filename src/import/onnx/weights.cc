@@ -199,15 +199,16 @@ class Placer {
 class TensorSource final : public SourceTensor {
  public:
   explicit TensorSource(const GraphWeight& w)
-      : SourceTensor(w.name, {w.value->shape().begin(), w.value->shape().end()}, cyb::to_string(w.value->type()),
-                     w.name, w.value->bytes()),
+      : SourceTensor(w.name, {w.value->shape().begin(), w.value->shape().end()},
+                     cyb::to_string(w.value->type()), w.name, w.value->bytes()),
         value_(w.value) {}
 
   DType type() const override { return value_->type(); }
   bool is_half() const override { return type() == DType::f16 || type() == DType::bf16; }
 
   void read(int64_t first, int64_t count, float* out) const override {
-    const auto from = static_cast<size_t>(first * row_length()), n = static_cast<size_t>(count * row_length());
+    const auto from = static_cast<size_t>(first * row_length()),
+               n = static_cast<size_t>(count * row_length());
     if (type() == DType::f32) {
       std::copy_n(value_->as<float>() + from, n, out);
       return;
@@ -215,7 +216,8 @@ class TensorSource final : public SourceTensor {
     for (size_t i = 0; i < n; i++) out[i] = static_cast<float>(value_->real(from + i));
   }
   void read_integers(int64_t first, int64_t count, int64_t* out) const override {
-    const auto from = static_cast<size_t>(first * row_length()), n = static_cast<size_t>(count * row_length());
+    const auto from = static_cast<size_t>(first * row_length()),
+               n = static_cast<size_t>(count * row_length());
     for (size_t i = 0; i < n; i++) out[i] = value_->integer(from + i);
   }
   void release(int64_t, int64_t) const override {}
