@@ -23,7 +23,7 @@ ALLOWED = {
     "media": "base tensor",
     "families": "base tensor format ir",
     "tasks": "base tensor format ir backend ops compile runtime text media families",
-    "import": "base tensor format ir backend ops text media families",
+    "import": "base tensor format ir backend ops compile text media families",
     "hub": "base format",
     "serve": "base tensor format ir backend ops compile runtime text media families tasks import hub",
     "cli": "base tensor format ir backend ops compile runtime text media families tasks import hub serve",

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "compile/passes.h"
 #include "import/onnx/graph_converter.h"
 #include "import/onnx/onnx.pb.h"
 #include "ir/text.h"
@@ -94,6 +95,8 @@ ConvertedModel convert_model(const ModelProto& model, const std::string& path, c
 
   ConvertedModel out;
   out.program = std::move(state.program);
+  compile::FusionLog folded;
+  compile::fold_weights(out.program, out.program.graphs.back(), folded);
   out.weights = place_constants(out.program, &out.warnings);
   ir::verify(out.program);
   out.operators = std::move(state.operators);
