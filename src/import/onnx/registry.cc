@@ -30,6 +30,12 @@ const Registry& registry() {
     add_shape_converters(r);
     add_quant_converters(r);
     add_matmul_converters(r);
+    add_conv_converters(r);
+    add_norm_converters(r);
+    add_attention_converters(r);
+    add_recurrent_converters(r);
+    add_control_converters(r);
+    add_contrib_converters(r);
     add_text_converters(r);
     return r;
   }();
