@@ -255,6 +255,11 @@ std::string print(const Program& program, const PrintOptions& options) {
   return Printer(program, options).run();
 }
 
+std::string print_attributes(const Node& node) {
+  const std::string text = attributes(node);
+  return text.empty() ? text : text.substr(1);
+}
+
 std::string print_node(const Program& program, const Graph& graph, const Node& node) {
   const PrintOptions options;
   return Printer(program, options).node_text(graph, node);

@@ -18,6 +18,8 @@ struct PrintOptions {
 std::string print(const Program& program, const PrintOptions& options = {});
 // One line, without regions: for messages and --explain.
 std::string print_node(const Program& program, const Graph& graph, const Node& node);
+// "stride=[2, 2] ceil": the attributes that differ from their defaults.
+std::string print_attributes(const Node& node);
 
 // The type of a tensor that no `weight` line declares; null result: there is none.
 using WeightTypes = std::function<const Type*(const std::string& name)>;

@@ -154,6 +154,21 @@ class Outputs(ProgramCase):
         self.assertRegex(done.stderr, r"first run .* ms, the 3 others: median .* ms, min .* ms")
 
 
+class Show(ProgramCase):
+    def test_inputs_outputs_text_and_picture(self):
+        self.assertIn("graph        main\ninputs\n  x  f32[N, 3, height]\n  n  i64[1]\noutputs\n  y       f32[N, 3, height]\n",
+                      self.works("show", "several.ir"))
+        text = self.works("show", "several.ir", "--graph")
+        self.assertEqual(text, SEVERAL.split("\n", 1)[1])
+        self.assertIn('digraph "main"', self.works("show", "several.ir", "--graph=dot"))
+        self.assertIn('label="not"', self.works("show", "several.ir", "--graph=dot:other"))
+
+    def test_mistakes(self):
+        self.assertIn("use --graph, --graph=dot", self.fails("show", "several.ir", "--graph=png"))
+        self.assertIn("choose one", self.fails("show", "several.ir", "--graph=dot:none"))
+        self.assertIn("--graph prints it", self.fails("show", "several.ir", "--tensors"))
+
+
 class Bench(ProgramCase):
     def test_json(self):
         text = self.works("bench", "several.ir", "--dim", "N=1", "--input", "x=random:1x3x100", "--repeat", "5", "--threads", "1", "--json")
