@@ -51,6 +51,10 @@ CYB_INLINE Vec apply(Vec x, Vec alpha, Vec beta) {
   if constexpr (kind == Activation::expm1) return expm1(x);
   if constexpr (kind == Activation::erf) return erf(x);
   if constexpr (kind == Activation::soft_cap) return soft_cap(x, alpha);
+  if constexpr (kind == Activation::clamp) {
+    x = if_less(x, alpha, alpha, x);
+    return if_less(beta, x, beta, x);
+  }
 }
 
 // n / 16 blocks. Kept out of line: each activation is compiled once, and everything else is built from
@@ -89,6 +93,7 @@ static Blocks blocks_of(Activation kind) {
     CYB_CASE(expm1)
     CYB_CASE(erf)
     CYB_CASE(soft_cap)
+    CYB_CASE(clamp)
 #undef CYB_CASE
   }
   return apply_blocks<Activation::identity>;

@@ -8,13 +8,11 @@
 
 #include "backend/cpu/kernel.h"
 #include "ir/ops/window.h"
+#include "ops/conv/conv.h"
 
 namespace cyb::cpu {
 
-struct Axis3 {
-  int64_t in = 1, out = 1;
-  int64_t kernel = 1, stride = 1, dilation = 1, begin = 0;
-};
+using Axis3 = ConvAxis;
 
 struct Geometry {
   int64_t batch = 0, in_channels = 0, out_channels = 0, groups = 1;

@@ -3,7 +3,9 @@
 #include <cmath>
 
 #include "ops/common/walk.h"
+#include "ops/conv/conv_rows.h"
 #include "ops/conv/geometry.h"
+#include "ops/conv/weight.h"
 #include "ops/rows.h"
 
 namespace cyb::cpu {
@@ -126,7 +128,7 @@ void convolve(const Call& c) {
                           c.node->op != Op::Conv2d && c.node->op != Op::Conv3d;
   const ir::FusedConvAttrs* fused = c.node->op == Op::FusedConv ? &c.attrs<ir::FusedConvAttrs>() : nullptr;
   const int64_t positions = g.in_positions(), outputs = g.out_positions(), taps = g.taps();
-  const T *x = c.in[0].as<T>(), *w = c.in[1].as<T>();
+  const T *x = c.in[0].as<T>(), *w = static_cast<const T*>(plain_values(c.in[1]));
   const T* bias = c.has(2) ? c.in[2].as<T>() : nullptr;
   const bool spread = broadcasts(c);
   const T* residual = c.has(3) && !spread ? c.in[3].as<T>() : nullptr;
@@ -185,12 +187,13 @@ void run_reference(Call& c) {
 
 }  // namespace
 
-void add_conv_rows(KernelTable& t) {
+void add_conv_reference(KernelTable& t) {
   for (Op op : {Op::Conv1d, Op::Conv2d, Op::Conv3d, Op::ConvTranspose1d, Op::ConvTranspose2d,
                 Op::ConvTranspose3d, Op::FusedConv})
     t.add({.op = op,
            .name = "conv_reference",
            .cost = 1000,
+           .encoded = 2,
            .scratch_bytes = reference_scratch,
            .run = run_reference});
 }

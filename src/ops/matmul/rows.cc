@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/ops/matmul.h"
+#include "ops/conv/weight.h"
 #include "ops/matmul/matmul.h"
 #include "tensor/decode.h"
 
@@ -381,6 +382,7 @@ std::unique_ptr<Weight> load_weight(const TensorSpec& spec, std::span<const uint
                                     const Weight* scale, WeightRole role) {
   if (role == WeightRole::encoded && is_matrix(spec))
     return std::make_unique<EncodedWeight>(spec, bytes, scale);
+  if (role == WeightRole::encoded && spec.shape.size() > 2) return load_conv_weight(spec, bytes, scale);
   std::span<const float> scales;
   if (const auto* dense = dynamic_cast<const DenseWeight*>(scale))
     scales = {static_cast<const float*>(dense->data()), static_cast<size_t>(elements_of(scale->spec()))};

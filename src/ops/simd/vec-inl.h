@@ -48,15 +48,23 @@ CYB_INLINE Vec operator/(Vec a, Vec b) { return div(a, b); }
 // The first n of sixteen lanes from memory, the rest `fill`; and back. Nothing beyond n is touched.
 CYB_INLINE Vec load_first(const float* p, int64_t n, float fill = 0.0f) {
   if (n >= 16) return load(p);
+#ifdef CYB_MASKED_MEMORY
+  return masked_load(p, n, fill);
+#else
   alignas(64) float lanes[16];
   for (int i = 0; i < 16; ++i) lanes[i] = i < n ? p[i] : fill;
   return load(lanes);
+#endif
 }
 CYB_INLINE void store_first(float* p, Vec x, int64_t n) {
   if (n >= 16) return store(p, x);
+#ifdef CYB_MASKED_MEMORY
+  masked_store(p, x, n);
+#else
   alignas(64) float lanes[16];
   store(lanes, x);
   for (int i = 0; i < n; ++i) p[i] = lanes[i];
+#endif
 }
 
 // Overloads by element, for kernels that are written once for both KV types.

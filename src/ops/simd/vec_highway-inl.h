@@ -113,6 +113,36 @@ CYB_INLINE Vec keep_range(Vec x, int from, int to) {
   }
   return r;
 }
+// Lanes 2i of 32 floats, and lanes 2i + 1; and back.
+CYB_INLINE void load_pairs(const float* p, Vec* even, Vec* odd) {
+  CYB_PARTS {
+    const auto lo = hn::LoadU(Lanes(), p + 2 * i * kLanes), hi = hn::LoadU(Lanes(), p + (2 * i + 1) * kLanes);
+    even->v[i] = hn::ConcatEven(Lanes(), hi, lo);
+    odd->v[i] = hn::ConcatOdd(Lanes(), hi, lo);
+  }
+}
+CYB_INLINE void store_pairs(float* p, Vec even, Vec odd) {
+  CYB_PARTS hn::StoreInterleaved2(even.v[i], odd.v[i], Lanes(), p + 2 * i * kLanes);
+}
+#if defined(__x86_64__)
+// Masked lanes are not touched in memory; elsewhere Highway reads them.
+#define CYB_MASKED_MEMORY 1
+CYB_INLINE auto first_lanes(int64_t n, int part) {
+  const int64_t left = n - part * kLanes;
+  return hn::FirstN(Lanes(), static_cast<size_t>(left < 0 ? 0 : left > kLanes ? kLanes : left));
+}
+CYB_INLINE Vec masked_load(const float* p, int64_t n, float fill) {
+  Vec r;
+  CYB_PARTS {
+    const auto mask = first_lanes(n, i);
+    r.v[i] = hn::IfThenElse(mask, hn::MaskedLoad(mask, Lanes(), p + i * kLanes), hn::Set(Lanes(), fill));
+  }
+  return r;
+}
+CYB_INLINE void masked_store(float* p, Vec x, int64_t n) {
+  CYB_PARTS hn::BlendedStore(x.v[i], first_lanes(n, i), Lanes(), p + i * kLanes);
+}
+#endif
 // |first + lane|, for distances between a query and sixteen adjacent keys.
 CYB_INLINE Vec distance(int first) {
   Vec r;

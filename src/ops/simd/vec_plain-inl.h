@@ -56,6 +56,19 @@ CYB_LANEWISE(keep_range(Vec x, int from, int to), i >= from && i < to ? x.v[i] :
 CYB_LANEWISE(distance(int first), __builtin_fabsf(static_cast<float>(first + i)))
 #undef CYB_LANEWISE
 
+CYB_INLINE void load_pairs(const float* p, Vec* even, Vec* odd) {
+  CYB_PARTS {
+    even->v[i] = p[2 * i];
+    odd->v[i] = p[2 * i + 1];
+  }
+}
+CYB_INLINE void store_pairs(float* p, Vec even, Vec odd) {
+  CYB_PARTS {
+    p[2 * i] = even.v[i];
+    p[2 * i + 1] = odd.v[i];
+  }
+}
+
 CYB_INLINE Vec scale_by_power(Vec y, Vec t) {
   Vec r;
   CYB_PARTS {

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// f32 convolutions on the CPU. Layout is N C spatial; axes are depth, height, width, the missing ones of
+// length 1.
+//
+// The arithmetic, the same bits for every instruction set and any cut of the work: for each output one chain
+// a = fma(w[k], x[k], a) from 0 over ascending k = (input channel, kd, ky, kx), taps in the padding as zeros,
+// in blocks of 256; total = 0 + a₀ + a₁ + … in index order; then act(total + bias + residual), or act(total +
+// bias) + residual. Transposed convolutions: the chain has the taps that reach an output, in the same order.
+// Winograd (winograd.h) has its own order; `exact` keeps to the above.
+#pragma once
+
+#include <cstdint>
+
+#include "base/cpu_features.h"
+#include "ops/activation/activation.h"
+
+namespace cyb {
+
+struct ConvAxis {
+  int64_t in = 1, out = 1;
+  int64_t kernel = 1, stride = 1, dilation = 1, begin = 0;
+};
+
+// What happens to sums.
+struct ConvFinish {
+  const float* bias = nullptr;      // one value a channel
+  const float* residual = nullptr;  // as y
+  bool residual_last = false;
+  ActivationArgs act;  // activation, alpha, beta
+  void (*activate)(const ActivationArgs&, int64_t begin, int64_t end) = nullptr;
+};
+
+// A block of outputs reads a copy of its inputs, padded and split by stride: plane (channel, kd, ky mod
+// stride, kx mod stride) of `plane` floats holds rows of `pitch`. So every tap of consecutive outputs is a
+// run of consecutive floats.
+struct ConvBlocks {
+  int64_t rows = 1, cols = 1;  // of outputs
+  int64_t row_blocks = 1, col_blocks = 1;
+  int64_t pitch = 1, plane_rows = 1, plane = 1;
+  int64_t phases_y = 1, phases_x = 1;
+  const int32_t *phase_y = nullptr, *phase_x = nullptr;  // which remainders occur, ascending
+  const int32_t* offsets = nullptr;                      // of tap k = (channel, kd, ky, kx) in the copy
+  int64_t floats = 0;                                    // of the copy, with room for a panel behind it
+};
+
+struct ConvArgs {
+  const float* x = nullptr;
+  float* y = nullptr;
+  const float* w = nullptr;  // packed: [group][panel][k][rows]; depthwise: [channel][k]
+  int64_t batch = 1, groups = 1;
+  int64_t group_in = 1, group_out = 1;  // channels of a group
+  ConvAxis axes[3];
+  int64_t k = 1;       // taps · channels
+  int rows = 1;        // output channels of a panel
+  int64_t panels = 1;  // of a group
+  int64_t splits = 1;  // cuts of the panels
+  ConvBlocks blocks;
+  ConvFinish finish;
+
+  int64_t items() const {
+    return batch * groups * axes[0].out * blocks.row_blocks * blocks.col_blocks * splits;
+  }
+};
+
+struct ConvKernels {
+  Isa isa;
+  int rows, vectors;  // the largest tile: output channels, vectors of 16 positions
+  // Items [begin, end) of ConvArgs::items(); `copy` is `blocks.floats` long.
+  void (*product)(const ConvArgs& args, int64_t begin, int64_t end, float* copy);
+};
+
+const ConvKernels& conv_kernels(Isa isa);
+
+}  // namespace cyb

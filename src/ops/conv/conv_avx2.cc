@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The convolution kernels in AVX2.
+#define CYB_SIMD simd_avx2
+#define CYB_SIMD_TARGET HWY_AVX2
+#include "ops/conv/product-inl.h"
+
+namespace cyb {
+
+extern const ConvKernels kConv_avx2;
+constexpr ConvKernels kTable = {Isa::avx2, CYB_SIMD::kTileRows, CYB_SIMD::kTileVectors, CYB_SIMD::product};
+const ConvKernels kConv_avx2 = kTable;
+
+}  // namespace cyb

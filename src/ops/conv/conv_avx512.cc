@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The convolution kernels in AVX-512.
+#define CYB_SIMD simd_avx512
+#define CYB_SIMD_TARGET HWY_AVX3
+#include "ops/conv/product-inl.h"
+
+namespace cyb {
+
+extern const ConvKernels kConv_avx512;
+constexpr ConvKernels kTable = {Isa::avx512, CYB_SIMD::kTileRows, CYB_SIMD::kTileVectors, CYB_SIMD::product};
+const ConvKernels kConv_avx512 = kTable;
+
+}  // namespace cyb

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The convolution kernels in NEON.
+#define CYB_SIMD simd_neon
+#define CYB_SIMD_TARGET HWY_NEON
+#include "ops/conv/product-inl.h"
+
+namespace cyb {
+
+extern const ConvKernels kConv_neon;
+constexpr ConvKernels kTable = {Isa::neon, CYB_SIMD::kTileRows, CYB_SIMD::kTileVectors, CYB_SIMD::product};
+const ConvKernels kConv_neon = kTable;
+
+}  // namespace cyb

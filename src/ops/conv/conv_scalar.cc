@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The convolution kernels in plain C++.
+#define CYB_SIMD simd_scalar
+#include "ops/conv/product-inl.h"
+
+namespace cyb {
+
+extern const ConvKernels kConv_scalar;
+constexpr ConvKernels kTable = {Isa::scalar, CYB_SIMD::kTileRows, CYB_SIMD::kTileVectors, CYB_SIMD::product};
+const ConvKernels kConv_scalar = kTable;
+
+}  // namespace cyb

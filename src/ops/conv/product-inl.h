@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution as a product of packed weights with the shifted rows of a block's copy.
+#pragma once
+
+#include "ops/conv/copy-inl.h"
+
+#ifdef CYB_SIMD_TARGET
+HWY_BEFORE_NAMESPACE();
+#endif
+namespace cyb::CYB_SIMD {
+
+// Sums that the registers hold, beside the operands: 8 × 3 of 32 with AVX-512, 6 × 1 (two halves each) of 16
+// with AVX2, 6 × 1 (four quarters) of 32 on ARM.
+inline constexpr int kTileRows = kParts == 1 ? 8 : kParts == 16 ? 4 : 6;
+inline constexpr int kTileVectors = kParts == 1 ? 3 : 1;
+inline constexpr int64_t kTileWidth = 16 * kTileVectors;
+inline constexpr int64_t kChain = 256;
+
+// total[i][16·VECTORS] = Σ a[k][i] · b[offsets[k] + …], chains as conv.h says.
+template <int ROWS, int VECTORS>
+static void product_tile(const float* a, const float* b, const int32_t* offsets, int64_t depth,
+                         float* total) {
+  for (int64_t from = 0; from < depth || from == 0; from += kChain) {
+    const int64_t to = low(from + kChain, depth);
+    Vec acc[ROWS][VECTORS];
+    CYB_UNROLL for (int i = 0; i < ROWS; ++i) CYB_UNROLL for (int v = 0; v < VECTORS; ++v) acc[i][v] =
+        set1(0.0f);
+    for (int64_t k = from; k < to; ++k, a += ROWS) {
+      const float* row = b + offsets[k];
+      Vec x[VECTORS];
+      CYB_UNROLL for (int v = 0; v < VECTORS; ++v) x[v] = load(row + 16 * v);
+      CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
+        const Vec w = set1(a[i]);
+        CYB_UNROLL for (int v = 0; v < VECTORS; ++v) acc[i][v] = fma(w, x[v], acc[i][v]);
+      }
+    }
+    CYB_UNROLL for (int i = 0; i < ROWS; ++i) CYB_UNROLL for (int v = 0; v < VECTORS; ++v) {
+      float* t = total + (i * VECTORS + v) * 16;
+      store(t, (from == 0 ? set1(0.0f) : load(t)) + acc[i][v]);
+    }
+  }
+}
+
+using ProductTile = void (*)(const float* a, const float* b, const int32_t* offsets, int64_t depth,
+                             float* total);
+
+template <int VECTORS>
+static ProductTile product_tile_of(int rows) {
+  switch (rows) {
+    case 1:
+      return product_tile<1, VECTORS>;
+    case 2:
+      return product_tile<2, VECTORS>;
+    case 3:
+      return product_tile<3, VECTORS>;
+    case 4:
+      return product_tile<4, VECTORS>;
+#ifdef CYB_SIMD_TARGET
+    case 5:
+      return product_tile<5, VECTORS>;
+    case 6:
+      return product_tile<6, VECTORS>;
+#if CYB_SIMD_TARGET == HWY_AVX3
+    case 7:
+      return product_tile<7, VECTORS>;
+    case 8:
+      return product_tile<8, VECTORS>;
+#endif
+#endif
+  }
+  return nullptr;
+}
+
+// Runs of a tile's columns that are outputs: `count` from column `from` go to position `to` of a channel.
+struct Run {
+  int32_t from, count;
+  int64_t to;
+};
+
+// Columns [n, n + width) of a block whose rows are `pitch` apart, of which `cols` count.
+static int tile_runs(int64_t n, int64_t width, int64_t pitch, int64_t cols, int64_t first, int64_t out_pitch,
+                     Run* runs) {
+  int count = 0;
+  const int64_t end = n + width;
+  for (int64_t r = n / pitch; r * pitch < end; ++r) {
+    const int64_t from = high(n, r * pitch), to = low(end, r * pitch + cols);
+    if (from < to)
+      runs[count++] = {static_cast<int32_t>(from - n), static_cast<int32_t>(to - from),
+                       first + r * out_pitch + from - r * pitch};
+  }
+  return count;
+}
+
+// Sums total[rows][width] of channels `channel` … to y.
+static void finish_tile(const ConvFinish& f, float* total, int64_t rows, int64_t width, int64_t channel,
+                        const Run* runs, int count, int64_t positions, float* y, const float* residual) {
+  const bool before = residual && !f.residual_last, after = residual && f.residual_last;
+  const Activation act = f.act.activation;
+  const bool simple = act == Activation::identity || act == Activation::relu;
+  const Vec zero = set1(0.0f);
+  if (!simple) {
+    for (int64_t i = 0; i < rows; ++i) {
+      float* t = total + i * width;
+      const Vec bias = f.bias ? set1(f.bias[channel + i]) : zero;
+      if (f.bias)
+        for (int64_t j = 0; j < width; j += 16) store(t + j, load(t + j) + bias);
+      if (before)
+        for (int s = 0; s < count; ++s)
+          for (int64_t j = 0; j < runs[s].count; j += 16) {
+            float* p = t + runs[s].from + j;
+            const int64_t left = runs[s].count - j;
+            store_first(p, load_first(p, left) + load_first(residual + i * positions + runs[s].to + j, left),
+                        left);
+          }
+    }
+    ActivationArgs a = f.act;
+    a.x = a.y = total;
+    f.activate(a, 0, rows * width);
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    const float* t = total + i * width;
+    float* to = y + i * positions;
+    const float* r = residual ? residual + i * positions : nullptr;
+    const Vec bias = simple && f.bias ? set1(f.bias[channel + i]) : zero;
+    for (int s = 0; s < count; ++s)
+      for (int64_t j = 0; j < runs[s].count; j += 16) {
+        const int64_t left = runs[s].count - j, at = runs[s].to + j;
+        Vec v = load_first(t + runs[s].from + j, left);
+        if (simple) {
+          if (f.bias) v = v + bias;
+          if (before) v = v + load_first(r + at, left);
+          if (act == Activation::relu) v = if_less(v, zero, zero, v);
+        }
+        if (after) v = v + load_first(r + at, left);
+        store_first(to + at, v, left);
+      }
+  }
+}
+
+static void product(const ConvArgs& args, int64_t begin, int64_t end, float* copy) {
+  const ConvBlocks& b = args.blocks;
+  const ConvAxis &d = args.axes[0], &h = args.axes[1], &w = args.axes[2];
+  const int64_t in_image = d.in * h.in * w.in, positions = d.out * h.out * w.out;
+  alignas(64) float total[kTileRows * kTileWidth];
+  Run runs[kTileWidth];
+  int64_t held = -1;  // the block whose copy is there
+  for (int64_t item = begin; item < end; ++item) {
+    int64_t rest = item / args.splits;
+    const int64_t split = item % args.splits, block = rest;
+    const int64_t cb = rest % b.col_blocks;
+    rest /= b.col_blocks;
+    const int64_t rb = rest % b.row_blocks;
+    rest /= b.row_blocks;
+    const int64_t od = rest % d.out;
+    rest /= d.out;
+    const int64_t group = rest % args.groups, image = rest / args.groups;
+    const int64_t oy = rb * b.rows, ox = cb * b.cols;
+    const int64_t rows = low(b.rows, h.out - oy), cols = low(b.cols, w.out - ox);
+    if (block != held)
+      copy_block(args.axes, b, args.x + (image * args.groups + group) * args.group_in * in_image,
+                 args.group_in, od, oy, rows, ox, cols, 0.0f, copy);
+    held = block;
+    const int64_t first_panel = args.panels * split / args.splits,
+                  last_panel = args.panels * (split + 1) / args.splits;
+    const int64_t width = (rows - 1) * b.pitch + cols;
+    for (int64_t n = 0; n < width; n += kTileWidth) {
+      const int64_t vectors = low(kTileVectors, (width - n + 15) / 16);
+      const int count = tile_runs(n, low(16 * vectors, width - n), b.pitch, cols,
+                                  (od * h.out + oy) * w.out + ox, w.out, runs);
+      const ProductTile tile = vectors == 1   ? product_tile_of<1>(args.rows)
+                               : vectors == 2 ? product_tile_of < kTileVectors == 3 ? 2 : 1 > (args.rows)
+                                              : product_tile_of<kTileVectors>(args.rows);
+      for (int64_t p = first_panel; p < last_panel; ++p) {
+        tile(args.w + ((group * args.panels + p) * args.k) * args.rows, copy + n, b.offsets, args.k, total);
+        const int64_t channel = group * args.group_out + p * args.rows;
+        const int64_t at = (image * args.groups * args.group_out + channel) * positions;
+        finish_tile(args.finish, total, low(args.rows, args.group_out - p * args.rows), 16 * vectors, channel,
+                    runs, count, positions, args.y + at,
+                    args.finish.residual ? args.finish.residual + at : nullptr);
+      }
+    }
+  }
+}
+
+}  // namespace cyb::CYB_SIMD
+#ifdef CYB_SIMD_TARGET
+HWY_AFTER_NAMESPACE();
+#endif
