@@ -148,6 +148,16 @@ class Backend {
                                               const Precision& precision) = 0;
   // Waits for all that was enqueued; throws what went wrong in it.
   virtual void finish() = 0;
+
+  // Where the time goes, by operator and kernel, since profiling was switched on; empty where a backend cannot
+  // tell.
+  struct KernelTime {
+    std::string op, kernel;
+    uint64_t calls = 0;
+    double seconds = 0;
+  };
+  virtual void set_profiling(bool) {}
+  virtual std::vector<KernelTime> profile() const { return {}; }
 };
 
 }  // namespace cyb

@@ -86,6 +86,8 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--repeat", o->repeat, "Runs of a program on arrays, after the first one (20)")
       ->check(CLI::Range(1, 1000000));
   command->add_flag("--json", o->json, "Print one object");
+  command->add_flag("--profile", o->profile,
+                    "Where the time of a program on arrays goes, by operator and kernel");
   command->footer(
       examples({"cyb-llm bench smollm2", "cyb-llm bench smollm2 --prompt 2048 --decode 0 --threads 2 --json",
                 "cyb-llm bench yolov8n-nudenet --input images=random:1x3x320x320 --threads 2 --repeat 50"}));

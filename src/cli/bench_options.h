@@ -15,6 +15,7 @@ struct BenchOptions {
   GraphInputFlags graph;
   int64_t repeat = 20;
   bool json = false;
+  bool profile = false;
 };
 
 // Whole runs of a program on arrays.

@@ -19,6 +19,7 @@ class GraphSession {
   const GraphModel& model() const { return model_; }
   const ir::Graph& graph() const { return *graph_; }
   const Backend& backend() const { return *backends_.front(); }
+  Backend& backend() { return *backends_.front(); }
   Session& session() { return *session_; }
   std::vector<Tensor> inputs(const GraphInputRules& rules) const {
     return make_graph_inputs(model_.program, *graph_, input_flags_, rules);

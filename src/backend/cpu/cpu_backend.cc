@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 #include "base/checked.h"
 
@@ -29,10 +31,15 @@ const KernelRow* choose(const KernelTable& table, Isa machine, const Query& quer
   return nullptr;
 }
 
+// Times of one kernel row of one operator.
+using Profile = std::map<std::pair<ir::Op, const KernelRow*>, Backend::KernelTime>;
+
 // Runs calls one after the other on the thread that enqueues.
 class CpuExecutable final : public Executable {
  public:
+  explicit CpuExecutable(const std::unique_ptr<Profile>& profile) : profile_(profile) {}
   void enqueue() override {
+    if (profile_) return enqueue_timed();
     for (Step& step : steps) step.row->run(step.call);
   }
   std::vector<Choice> choices() const override { return choices_; }
@@ -44,6 +51,20 @@ class CpuExecutable final : public Executable {
   std::vector<Step> steps;
   std::vector<Choice> choices_;
   std::shared_ptr<HostBuffer> scratch;
+
+ private:
+  void enqueue_timed() {
+    using Clock = std::chrono::steady_clock;
+    for (Step& step : steps) {
+      const auto start = Clock::now();
+      step.row->run(step.call);
+      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      auto& entry = (*profile_)[{step.call.node->op, step.row}];
+      entry.calls++;
+      entry.seconds += seconds;
+    }
+  }
+  const std::unique_ptr<Profile>& profile_;
 };
 
 class CpuBackend final : public Backend {
@@ -93,7 +114,7 @@ class CpuBackend final : public Backend {
   }
 
   std::unique_ptr<Executable> compile(std::span<const NodeCall> nodes, const Precision& precision) override {
-    auto exe = std::make_unique<CpuExecutable>();
+    auto exe = std::make_unique<CpuExecutable>(profile_);
     uint64_t scratch = 0;
     for (const NodeCall& n : nodes) {
       std::vector<ir::Type> types;
@@ -135,6 +156,20 @@ class CpuBackend final : public Backend {
 
   void finish() override {}
 
+  void set_profiling(bool on) override { profile_ = on ? std::make_unique<Profile>() : nullptr; }
+  std::vector<KernelTime> profile() const override {
+    std::vector<KernelTime> out;
+    if (!profile_) return out;
+    for (const auto& [key, time] : *profile_) {
+      out.push_back(time);
+      out.back().op = ir::info(key.first).text_name;
+      out.back().kernel = key.second->name;
+    }
+    std::sort(out.begin(), out.end(),
+              [](const KernelTime& a, const KernelTime& b) { return a.seconds > b.seconds; });
+    return out;
+  }
+
  private:
   static Arg arg(const Operand& o) {
     Arg a;
@@ -150,6 +185,7 @@ class CpuBackend final : public Backend {
   }
 
   std::string name_ = "cpu";
+  std::unique_ptr<Profile> profile_;  // null: not profiling
   KernelTable table_;
   Hooks hooks_;
   ThreadPool pool_;
