@@ -117,6 +117,13 @@ class Expander {
                     std::move(operands), static_cast<const ConvAttrs&>(a));
     if (residual != kNone && !a.residual_last) y = add(Op::Add, {y, residual}, NoAttrs{});
     y = activate(a, y);
+    const auto scalar = [&](double v) {
+      Tensor t(graph.value(y).type.dtype, {});
+      t.set_real(0, v);
+      return graph.add_constant("c" + std::to_string(graph.values.size()), std::move(t));
+    };
+    if (a.scale != 1) y = add(Op::Mul, {y, scalar(a.scale)}, NoAttrs{});
+    if (a.shift != 0) y = add(Op::Add, {y, scalar(a.shift)}, NoAttrs{});
     if (residual != kNone && a.residual_last) y = add(Op::Add, {y, residual}, NoAttrs{});
     rename_last(y, n.results[0]);
     return true;

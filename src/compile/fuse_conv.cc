@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What follows a convolution goes into its last pass: bias, activation, residual.
+#include <cmath>
+
 #include "compile/rewrite.h"
 #include "ir/ops/common.h"
 #include "ir/ops/conv.h"
@@ -63,9 +65,13 @@ class ConvFuser : public Rewriter {
     settle();
     for (Node& n : graph.nodes) activation(n);
     settle();
+    for (Node& n : graph.nodes) affine(n);
+    settle();
     for (Node& n : graph.nodes) residual(n);
     settle();
     for (Node& n : graph.nodes) activation(n);
+    settle();
+    for (Node& n : graph.nodes) affine(n);
     settle();
   }
 
@@ -120,13 +126,31 @@ class ConvFuser : public Rewriter {
     Node* c = conv(n.operands[0]);
     if (!c) return;
     FusedConvAttrs a = attrs_of(*c);
-    if (a.act != ConvActivation::none || (c->op == Op::FusedConv && a.residual_last)) return;
+    if (a.act != ConvActivation::none || a.scale != 1 || a.shift != 0 || a.residual_last) return;
     a.act = e->act;
     a.alpha = e->alpha;
     a.beta = e->beta;
     const std::vector<ValueId> operands = c->operands;
     become(n, Op::FusedConv, operands, a);
     log[std::string("conv + ") + e->name]++;
+  }
+
+  // act(conv)·s + t with one s and one t for all. A scale comes before a shift.
+  void affine(Node& n) {
+    if (n.op != Op::Mul && n.op != Op::Add) return;
+    for (size_t side = 0; side < 2; side++) {
+      Node* c = conv(n.operands[side]);
+      const auto s = scalar(n.operands[1 - side]);
+      if (!c || !s || !std::isfinite(*s) || type(n.operands[1 - side]).rank() > type(n.operands[side]).rank())
+        continue;
+      FusedConvAttrs a = attrs_of(*c);
+      if (a.residual_last || a.shift != 0 || (n.op == Op::Mul && a.scale != 1)) continue;
+      (n.op == Op::Mul ? a.scale : a.shift) = *s;
+      const std::vector<ValueId> operands = c->operands;
+      become(n, Op::FusedConv, operands, a);
+      log["conv + scale or shift"]++;
+      return;
+    }
   }
 
   // act(conv) + r, or conv + r with an activation to come.
@@ -140,7 +164,7 @@ class ConvFuser : public Rewriter {
       if (!c || !same_type(n.operands[side], r, false) || r == n.operands[side]) continue;
       if (c->operands.size() > 3 && c->operands[3] != kNone) continue;
       FusedConvAttrs a = attrs_of(*c);
-      a.residual_last = a.act != ConvActivation::none;
+      a.residual_last = a.act != ConvActivation::none || a.scale != 1 || a.shift != 0;
       std::vector<ValueId> operands = c->operands;
       operands.resize(3, kNone);
       operands.push_back(r);

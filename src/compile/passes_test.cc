@@ -202,6 +202,16 @@ const Pair kConvs[] = {
      "y = fused_conv(x, @w, @b, r) pads=[1, 1, 1, 1] act=relu\n"},
     {"silu_then_residual", CONV "a = conv2d(x, @w, @b) pads=[1, 1, 1, 1]\ns = silu(a)\ny = add(r, s)\n",
      "y = fused_conv(x, @w, @b, r) pads=[1, 1, 1, 1] act=silu residual_last\n"},
+    {"activation_then_scale_and_shift",
+     CONV "k = const f32[1] [2]\nt = const f32[] 3\na = conv2d(x, @w, @b) pads=[1, 1, 1, 1]\ns = "
+          "hard_swish(a)\nm = "
+          "mul(k, s)\nd = add(m, t)\ny = add(d, r)\n",
+     "y = fused_conv(x, @w, @b, r) pads=[1, 1, 1, 1] act=hard_swish scale=2 shift=3 residual_last\n"},
+    {"shift_then_scale",
+     CONV
+     "k = const f32[] 2\nt = const f32[] 3\na = conv2d(x, @w, @b)\ns = relu(a)\nd = add(s, t)\ny = mul(d, "
+     "k)\n",
+     "d = fused_conv(x, @w, @b) act=relu shift=3\ny = mul(d, k)\n"},
     {"read_by_others_too", CONV "a = conv2d(x, @w, @b) pads=[1, 1, 1, 1]\ns = relu(a)\ny = add(a, s)\n",
      "a = conv2d(x, @w, @b) pads=[1, 1, 1, 1]\ns = relu(a)\ny = add(a, s)\n"},
     {"two_activations", CONV "a = conv2d(x, @w)\ns = relu(a)\ny = tanh(s)\n",

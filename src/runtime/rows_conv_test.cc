@@ -86,7 +86,7 @@ std::vector<Case> fused_cases() {
                           "hard_sigmoid alpha=0.2 beta=0.5",
                           "elu alpha=0.7"};
     for (const char* act : acts)
-      for (const char* more : {"", " residual_last"})
+      for (const char* more : {"", " residual_last", " scale=0.5 shift=-1.5 residual_last"})
         texts.push_back(
             std::string("(x: f32[N, 5, H, W], w: f32[9, 5, 3, 3], b: f32[9], r: f32[N, 9, H, W]) -> (y: "
                         "f32[N, 9, H, W], z: f32[N, 9, H, W])\n"

@@ -63,10 +63,12 @@ inline std::span<const char* const> enum_names(ConvActivation) {
   return names;
 }
 
-// act(conv(x, w) + bias + residual), or act(conv(x, w) + bias) + residual with `residual_last`.
+// act(conv(x, w) + bias + residual)·scale + shift, or act(conv(x, w) + bias)·scale + shift + residual with
+// `residual_last`.
 struct FusedConvAttrs : ConvAttrs {
   ConvActivation act = ConvActivation::none;
   double alpha = 0, beta = 0;
+  double scale = 1, shift = 0;
   bool residual_last = false;
   template <class V>
   void fields(V& v) {
@@ -74,6 +76,8 @@ struct FusedConvAttrs : ConvAttrs {
     v("act", act);
     v("alpha", alpha);
     v("beta", beta);
+    v("scale", scale);
+    v("shift", shift);
     v("residual_last", residual_last);
   }
 };

@@ -5,8 +5,9 @@
 // The arithmetic, the same bits for every instruction set and any cut of the work: for each output one chain
 // a = fma(w[k], x[k], a) from 0 over ascending k = (input channel, kd, ky, kx), taps in the padding as zeros,
 // in blocks of 256; total = 0 + a₀ + a₁ + … in index order; then act(total + bias + residual), or act(total +
-// bias) + residual. Transposed convolutions: the chain has the taps that reach an output, in the same order.
-// Winograd (winograd.h) has its own order; `exact` keeps to the above.
+// bias) + residual; with a scale or shift fma(act(…), scale, shift). Transposed convolutions: the chain has
+// the taps that reach an output, in the same order. Winograd (winograd.h) has its own order; `exact` keeps to
+// the above.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ struct ConvFinish {
   const float* bias = nullptr;      // one value a channel
   const float* residual = nullptr;  // as y
   bool residual_last = false;
-  ActivationArgs act;  // activation, alpha, beta
+  float scale = 1, shift = 0;  // behind the activation, one multiply-add
+  ActivationArgs act;          // activation, alpha, beta
   void (*activate)(const ActivationArgs&, int64_t begin, int64_t end) = nullptr;
 };
 

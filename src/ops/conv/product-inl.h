@@ -97,7 +97,8 @@ static void finish_tile(const ConvFinish& f, float* total, int64_t rows, int64_t
   const bool before = residual && !f.residual_last, after = residual && f.residual_last;
   const Activation act = f.act.activation;
   const bool simple = act == Activation::identity || act == Activation::relu;
-  const Vec zero = set1(0.0f);
+  const Vec zero = set1(0.0f), scale = set1(f.scale), shift = set1(f.shift);
+  const bool affine = f.scale != 1.0f || f.shift != 0.0f;
   if (!simple) {
     for (int64_t i = 0; i < rows; ++i) {
       float* t = total + i * width;
@@ -131,6 +132,7 @@ static void finish_tile(const ConvFinish& f, float* total, int64_t rows, int64_t
           if (before) v = v + load_first(r + at, left);
           if (act == Activation::relu) v = if_less(v, zero, zero, v);
         }
+        if (affine) v = fma(v, scale, shift);
         if (after) v = v + load_first(r + at, left);
         store_first(to + at, v, left);
       }

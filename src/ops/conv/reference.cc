@@ -152,7 +152,7 @@ void convolve(const Call& c) {
     const int64_t to = (n * g.out_channels + m) * outputs + at;
     if (fused && !spread) {
       if (residual && !fused->residual_last) sum += static_cast<double>(residual[to]);
-      sum = activated(*fused, sum);
+      sum = activated(*fused, sum) * fused->scale + fused->shift;
       if (residual && fused->residual_last) sum += static_cast<double>(residual[to]);
     }
     y[to] = rounded<T>(sum);
@@ -163,7 +163,8 @@ void convolve(const Call& c) {
   const T* r = c.in[3].as<T>();
   walk(out, strides, [&](int64_t i, const auto& at) {
     const double sum = y[at[0]], add = r[at[1]];
-    const double v = fused->residual_last ? activated(*fused, sum) + add : activated(*fused, sum + add);
+    const double before = activated(*fused, fused->residual_last ? sum : sum + add);
+    const double v = before * fused->scale + fused->shift + (fused->residual_last ? add : 0);
     c.out[0].as<T>()[i] = rounded<T>(v);
   });
 }

@@ -25,6 +25,8 @@ ConvFinish conv_finish(const Call& c, Isa isa) {
   const auto& a = c.attrs<ir::FusedConvAttrs>();
   f.residual = c.has(3) ? c.in[3].f32() : nullptr;
   f.residual_last = a.residual_last;
+  f.scale = static_cast<float>(a.scale);
+  f.shift = static_cast<float>(a.shift);
   f.act.alpha = static_cast<float>(a.alpha);
   f.act.beta = static_cast<float>(a.beta);
   f.act.activation = [&] {
