@@ -181,7 +181,12 @@ int64_t GraphConverter::opset(const std::string& domain) const {
 }
 
 void GraphConverter::report(const NodeProto& node, const std::string& why) {
-  if (state_.reported.insert(&node).second) state_.unsupported.push_back(describe_node(node) + ": " + why);
+  if (!state_.reported.insert(&node).second) return;
+  // "Conv 'its name'" → the operator, and which node.
+  const std::string described = describe_node(node);
+  const size_t space = std::min(described.find(' '), described.size());
+  state_.unsupported.push_back(
+      {described.substr(0, space), why, described.substr(std::min(space + 1, described.size()))});
 }
 
 // Operators without a converter in the sub-graphs of a node that is not converted itself.

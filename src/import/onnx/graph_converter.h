@@ -61,7 +61,10 @@ struct ModelState {
   std::map<std::string, int64_t> operators;                            // how often each was converted
 
   // Everything that is not supported, and no more than once for each node of the file.
-  std::vector<std::string> unsupported;
+  struct Unsupported {
+    std::string op, why, node;  // node: "'its name'"
+  };
+  std::vector<Unsupported> unsupported;
   std::set<const void*> reported;
 
   std::unordered_set<std::string> taken;  // names of values, in all graphs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/onnx/model.h"
 
+#include <algorithm>
 #include <climits>
 
 #include "base/error.h"
@@ -51,10 +52,25 @@ size_t count_nodes(const GraphProto& graph) {
   return n;
 }
 
-std::string joined(const std::vector<std::string>& list, size_t most) {
+// "Conv: there is no such operator here ('/a', '/b' and 62 more); …", each operator and reason once.
+std::string list_unsupported(const std::vector<ModelState::Unsupported>& all) {
+  constexpr size_t kMostNames = 3, kMostKinds = 40;
+  std::vector<std::pair<std::string, std::vector<std::string>>> kinds;
+  for (const auto& u : all) {
+    const std::string kind = u.op + ": " + u.why;
+    auto it = std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.first == kind; });
+    if (it == kinds.end()) it = kinds.insert(kinds.end(), {kind, {}});
+    it->second.push_back(u.node);
+  }
   std::string out;
-  for (size_t i = 0; i < list.size() && i < most; i++) out += (i ? "; " : "") + list[i];
-  if (list.size() > most) out += fmt::format("; and {} more", list.size() - most);
+  for (size_t i = 0; i < kinds.size() && i < kMostKinds; i++) {
+    const auto& [kind, nodes] = kinds[i];
+    out += (i ? "; " : "") + kind + " (";
+    for (size_t k = 0; k < nodes.size() && k < kMostNames; k++) out += (k ? ", " : "") + nodes[k];
+    if (nodes.size() > kMostNames) out += fmt::format(" and {} more", nodes.size() - kMostNames);
+    out += ")";
+  }
+  if (kinds.size() > kMostKinds) out += fmt::format("; and {} more kinds", kinds.size() - kMostKinds);
   return out;
 }
 
@@ -74,9 +90,8 @@ void convert_into(const ModelProto& model, const Opsets& opsets, ModelState& sta
     if (state.unsupported.empty()) throw;
   }
   if (state.unsupported.empty()) return;
-  constexpr size_t kMost = 20;
-  throw error(ErrorKind::UnsupportedOp, "{} nodes are not supported: {}", state.unsupported.size(),
-              joined(state.unsupported, kMost))
+  throw error(ErrorKind::UnsupportedOp, "{} node{} not supported: {}", state.unsupported.size(),
+              state.unsupported.size() == 1 ? " is" : "s are", list_unsupported(state.unsupported))
       .advise("docs/importing.md lists what can be imported; export the model without these operators");
 }
 
