@@ -27,6 +27,7 @@ CYB_INLINE Vec apply(Vec x, Vec alpha, Vec beta) {
   }
   if constexpr (kind == Activation::leaky_relu) return if_less(x, zero, alpha * x, x);
   if constexpr (kind == Activation::elu) return if_less(x, zero, alpha * expm1(x), x);
+  if constexpr (kind == Activation::selu) return beta * if_less(x, zero, alpha * expm1(x), x);
   if constexpr (kind == Activation::silu) return x / (one + exp(neg(x)));
   if constexpr (kind == Activation::gelu_erf) return half * x * (one + erf(x * set1(0.70710678118654752f)));
   if constexpr (kind == Activation::gelu_tanh) {
@@ -79,6 +80,7 @@ static Blocks blocks_of(Activation kind) {
     CYB_CASE(relu_squared)
     CYB_CASE(leaky_relu)
     CYB_CASE(elu)
+    CYB_CASE(selu)
     CYB_CASE(silu)
     CYB_CASE(gelu_erf)
     CYB_CASE(gelu_tanh)
@@ -146,17 +148,57 @@ static void softmax_rows(const SoftmaxArgs& a, int64_t begin, int64_t end) {
       Vec sum = set1(0.0f);
       for (int64_t i = from; i < to; i += 16) {
         const Vec e = exp(load_first(x + i, to - i, hidden) - highest);
-        store_first(y + i, e, to - i);
+        if (!a.log) store_first(y + i, e, to - i);
         sum = sum + e;  // lanes beyond the row are e^-inf = 0
       }
       total += static_cast<double>(reduce_add(sum));
     }
     const Vec all = set1(static_cast<float>(total));
-    for (int64_t i = 0; i < a.n; i += 16) store_first(y + i, load_first(y + i, a.n - i) / all, a.n - i);
+    if (a.log) {
+      const Vec shift = log(all);
+      for (int64_t i = 0; i < a.n; i += 16)
+        store_first(y + i, (load_first(x + i, a.n - i) - highest) - shift, a.n - i);
+    } else {
+      for (int64_t i = 0; i < a.n; i += 16) store_first(y + i, load_first(y + i, a.n - i) / all, a.n - i);
+    }
   }
 }
 
-constexpr ActivationKernels make_activation_kernels() { return {activate, gated, softmax_rows}; }
+static void softmax_columns(const SoftmaxColumnsArgs& a, int64_t begin, int64_t end) {
+  const int64_t groups = SoftmaxColumnsArgs::groups_of(a.inner);
+  for (int64_t g = begin; g < end; ++g) {
+    const int64_t column = g % groups * 16, at = g / groups * a.n * a.inner + column,
+                  width = a.inner - column;
+    const float* x = a.x + at;
+    float* y = a.y + at;
+    Vec top = set1(-__builtin_inff());
+    for (int64_t k = 0; k < a.n; ++k) top = vmax(top, load_first(x + k * a.inner, width));
+    Vec total = set1(0.0f);
+    // Long columns are summed in pieces, so that the error does not grow with them.
+    for (int64_t from = 0; from < a.n; from += 256) {
+      const int64_t to = a.n - from < 256 ? a.n : from + 256;
+      Vec sum = set1(0.0f);
+      for (int64_t k = from; k < to; ++k) {
+        const Vec e = exp(load_first(x + k * a.inner, width) - top);
+        if (!a.log) store_first(y + k * a.inner, e, width);
+        sum = sum + e;
+      }
+      total = total + sum;
+    }
+    if (a.log) {
+      const Vec shift = log(total);
+      for (int64_t k = 0; k < a.n; ++k)
+        store_first(y + k * a.inner, (load_first(x + k * a.inner, width) - top) - shift, width);
+    } else {
+      for (int64_t k = 0; k < a.n; ++k)
+        store_first(y + k * a.inner, load_first(y + k * a.inner, width) / total, width);
+    }
+  }
+}
+
+constexpr ActivationKernels make_activation_kernels() {
+  return {activate, gated, softmax_rows, softmax_columns};
+}
 
 }  // namespace cyb::CYB_SIMD
 #ifdef CYB_SIMD_TARGET

@@ -16,6 +16,7 @@ enum class Activation : uint8_t {
   relu_squared,
   leaky_relu,  // alpha·x below 0
   elu,         // alpha·(e^x - 1) below 0
+  selu,        // beta·x, or beta·alpha·(e^x - 1) below 0
   silu,
   gelu_erf,
   gelu_tanh,
@@ -59,12 +60,23 @@ struct SoftmaxArgs {
   int64_t x_stride = 0;
   float* y = nullptr;
   int64_t y_stride = 0;
+  bool log = false;  // the logarithm of it
+};
+
+// Along the middle axis of [outer, n, inner]. Work is counted in groups: outer · groups_of(inner).
+struct SoftmaxColumnsArgs {
+  int64_t n = 0, inner = 1;
+  const float* x = nullptr;
+  float* y = nullptr;
+  bool log = false;
+  static int64_t groups_of(int64_t inner) { return (inner + 15) / 16; }
 };
 
 struct ActivationKernels {
   void (*activate)(const ActivationArgs&, int64_t begin, int64_t end);  // elements
   void (*gated)(const GatedArgs&, int64_t row_begin, int64_t row_end);
   void (*softmax)(const SoftmaxArgs&, int64_t row_begin, int64_t row_end);
+  void (*softmax_columns)(const SoftmaxColumnsArgs&, int64_t group_begin, int64_t group_end);
 };
 
 const ActivationKernels& activation_kernels(Isa isa);

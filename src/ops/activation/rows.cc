@@ -20,12 +20,6 @@ const char* only_f32(const Query& q) {
   return nullptr;
 }
 
-const char* reject_softmax(const Query& q) {
-  if (const char* why = only_f32(q)) return why;
-  const int64_t axis = q.node.as<ir::AxisAttrs>().axis;
-  return axis == -1 || axis == q.operands[0]->rank() - 1 ? nullptr : "not the last axis";
-}
-
 Activation gelu_of(ir::GeluForm form) {
   return form == ir::GeluForm::erf    ? Activation::gelu_erf
          : form == ir::GeluForm::tanh ? Activation::gelu_tanh
@@ -59,6 +53,25 @@ ActivationArgs unary_args(const Call& c) {
     case Op::Exp:
       a.activation = Activation::exp;
       break;
+    case Op::Elu:
+      a.activation = Activation::selu;
+      a.alpha = static_cast<float>(c.attrs<ir::EluAttrs>().alpha);
+      a.beta = static_cast<float>(c.attrs<ir::EluAttrs>().gamma);
+      break;
+    case Op::HardSigmoid:
+      a.activation = Activation::hard_sigmoid;
+      a.alpha = static_cast<float>(c.attrs<ir::HardSigmoidAttrs>().alpha);
+      a.beta = static_cast<float>(c.attrs<ir::HardSigmoidAttrs>().beta);
+      break;
+    case Op::HardSwish:
+      a.activation = Activation::hard_swish;
+      break;
+    case Op::Softplus:
+      a.activation = Activation::softplus;
+      break;
+    case Op::Mish:
+      a.activation = Activation::mish;
+      break;
     case Op::Erf:
       a.activation = Activation::erf;
       break;
@@ -90,15 +103,53 @@ void run_gated(Call& c) {
 
 template <Isa isa>
 void run_softmax(Call& c) {
-  SoftmaxArgs a;
-  a.n = c.in[0].shape.back();
-  a.x = c.in[0].f32();
-  a.y = c.out[0].f32();
-  a.x_stride = a.y_stride = a.n;
-  const int64_t rows = a.n ? c.in[0].elements() / a.n : 0;
-  c.pool->parallel_for(rows, 1 + kGrain / (a.n + 1), [&](int64_t begin, int64_t end, int) {
-    activation_kernels(isa).softmax(a, begin, end);
-  });
+  const Shape& shape = c.in[0].shape;
+  const int64_t given = c.attrs<ir::AxisAttrs>().axis;
+  const int axis = static_cast<int>(given < 0 ? given + shape.rank() : given);
+  const int64_t n = shape[axis], inner = shape.elements(axis + 1);
+  const bool log = c.node->op == Op::LogSoftmax;
+  if (inner != 1) {
+    const SoftmaxColumnsArgs a{n, inner, c.in[0].f32(), c.out[0].f32(), log};
+    c.pool->parallel_for(
+        shape.elements(0, axis) * SoftmaxColumnsArgs::groups_of(inner), 1 + kGrain / (16 * n + 1),
+        [&](int64_t begin, int64_t end, int) { activation_kernels(isa).softmax_columns(a, begin, end); });
+    return;
+  }
+  const SoftmaxArgs a{n, c.in[0].f32(), n, c.out[0].f32(), n, log};
+  c.pool->parallel_for(
+      n ? shape.elements() / n : 0, 1 + kGrain / (n + 1),
+      [&](int64_t begin, int64_t end, int) { activation_kernels(isa).softmax(a, begin, end); });
+}
+
+// act(a)·b with the second half in the place of a.
+template <Isa isa>
+void run_glu(Call& c) {
+  const Shape& shape = c.out[0].shape;
+  const int64_t given = c.attrs<ir::AxisAttrs>().axis;
+  const int axis = static_cast<int>(given < 0 ? given + shape.rank() : given);
+  GatedArgs g;
+  g.activation = Activation::sigmoid;
+  g.n = g.y_stride = shape.elements(axis);
+  g.a_stride = g.b_stride = 2 * g.n;
+  g.a = c.in[0].f32() + g.n;
+  g.b = c.in[0].f32();
+  g.y = c.out[0].f32();
+  const int64_t rows = shape.elements(0, axis);
+  if (g.n == 0) return;
+  // Long rows are cut too: few rows are usual where the axis is the channels'.
+  if (rows >= c.pool->threads() || g.n < 2 * kGrain)
+    return c.pool->parallel_for(rows, 1 + kGrain / g.n, [&](int64_t begin, int64_t end, int) {
+      activation_kernels(isa).gated(g, begin, end);
+    });
+  for (int64_t r = 0; r < rows; r++)
+    c.pool->parallel_for(g.n, kGrain, [&](int64_t begin, int64_t end, int) {
+      GatedArgs piece = g;
+      piece.n = end - begin;
+      piece.a += r * g.a_stride + begin;
+      piece.b += r * g.b_stride + begin;
+      piece.y += r * g.y_stride + begin;
+      activation_kernels(isa).gated(piece, 0, 1);
+    });
 }
 
 void gated_reference(Call& c) {
@@ -113,17 +164,14 @@ void gated_reference(Call& c) {
 template <Isa isa>
 void add_rows(KernelTable& t, const char* unary, const char* glu, const char* softmax) {
   const int cost = isa == Isa::scalar ? 500 : isa == Isa::avx2 ? 20 : 10;
-  for (Op op :
-       {Op::Silu, Op::Gelu, Op::Relu, Op::LeakyRelu, Op::Sigmoid, Op::Tanh, Op::Exp, Op::Erf, Op::SoftCap})
+  for (Op op : {Op::Silu, Op::Gelu, Op::Relu, Op::LeakyRelu, Op::Sigmoid, Op::Tanh, Op::Exp, Op::Erf,
+                Op::SoftCap, Op::Elu, Op::HardSigmoid, Op::HardSwish, Op::Softplus, Op::Mish})
     t.add({.op = op, .name = unary, .isa = isa, .cost = cost, .reject = only_f32, .run = run_unary<isa>});
   for (Op op : {Op::SwiGlu, Op::GeGlu})
     t.add({.op = op, .name = glu, .isa = isa, .cost = cost, .reject = only_f32, .run = run_gated<isa>});
-  t.add({.op = Op::Softmax,
-         .name = softmax,
-         .isa = isa,
-         .cost = cost,
-         .reject = reject_softmax,
-         .run = run_softmax<isa>});
+  for (Op op : {Op::Softmax, Op::LogSoftmax})
+    t.add({.op = op, .name = softmax, .isa = isa, .cost = cost, .reject = only_f32, .run = run_softmax<isa>});
+  t.add({.op = Op::Glu, .name = glu, .isa = isa, .cost = cost, .reject = only_f32, .run = run_glu<isa>});
 }
 
 }  // namespace

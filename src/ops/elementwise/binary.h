@@ -8,7 +8,7 @@ namespace cyb {
 
 enum class Isa;
 
-enum class BinaryOp : uint8_t { add, sub, mul, div, max, min };
+enum class BinaryOp : uint8_t { add, sub, mul, div, max, min, prelu };  // prelu: a, or a·b below 0
 
 // y is dense; a and b have a stride for each axis of y, 0 where they are broadcast. binary_plan() fills it.
 struct BinaryArgs {

@@ -30,6 +30,8 @@ float one(BinaryOp op, float a, float b) {
       return a < b ? b : a;
     case BinaryOp::min:
       return a < b ? a : b;
+    case BinaryOp::prelu:
+      return a < 0 ? a * b : a;
   }
   return 0;
 }
@@ -59,8 +61,8 @@ TEST(Binary, broadcasts_as_numpy_does_for_any_cut_on_every_instruction_set) {
       {{2, 5, 7}, {2, 1, 1}},
   };
   for (const auto& [da, db] : shapes)
-    for (const BinaryOp op :
-         {BinaryOp::add, BinaryOp::sub, BinaryOp::mul, BinaryOp::div, BinaryOp::max, BinaryOp::min}) {
+    for (const BinaryOp op : {BinaryOp::add, BinaryOp::sub, BinaryOp::mul, BinaryOp::div, BinaryOp::max,
+                              BinaryOp::min, BinaryOp::prelu}) {
       const std::vector<float> a = random.floats(product(da)), b = random.floats(product(db));
       BinaryArgs args;
       Dims y_dims(8);

@@ -94,6 +94,64 @@ CYB_INLINE Vec log1p_unit(Vec u) {
   return fma(s * z, p, s + s);
 }
 
+// Natural logarithm: −inf of 0, NaN below.
+CYB_INLINE Vec log(Vec x) {
+  const Vec tiny = set1(0x1p-126f), zero = set1(0.0f), huge = set1(3.4028235e38f);
+  // Below the normal range, and what is no positive number, aside.
+  const Vec scaled = if_less(x, tiny, x * set1(0x1p25f), x);
+  const Vec safe = if_less(zero, scaled, if_less(huge, scaled, set1(1.0f), scaled), set1(1.0f));
+  Vec m, e;
+  split_power(safe, &m, &e);
+  e = e - if_less(x, tiny, set1(25.0f), zero);
+  const Vec r = fma(e, set1(-2.12194440e-4f), log1p_unit(m - set1(1.0f)));
+  const Vec y = fma(e, set1(0.693359375f), r);
+  const Vec nan = x + set1(__builtin_nanf(""));
+  // 0, then positive numbers up to infinity; the rest, NaN among it, is none.
+  return if_equal(x, zero, set1(-__builtin_inff()), if_less(zero, x, if_less(huge, x, x, y), nan));
+}
+
+// x − q·π/2 for the nearest q, |x| below kTurns; q mod 4 in `quadrant` as 0, 1, 2 or 3.
+inline constexpr float kTurns = 65536.0f;
+CYB_INLINE Vec reduce_turn(Vec x, Vec* quadrant) {
+  const Vec magic = set1(12582912.0f);
+  const Vec q = fma(x, set1(0.63661977236758134f), magic) - magic;
+  Vec r = fnma(q, set1(1.57079637050628662109375f), x);
+  r = fnma(q, set1(-4.37113900018624283e-8f), r);
+  r = fnma(q, set1(-1.71512451e-15f), r);
+  const Vec fours = (fma(q, set1(0.25f), set1(-0.375f)) + magic) - magic;
+  *quadrant = fnma(fours, set1(4.0f), q);
+  return r;
+}
+// sin and cos for |r| <= π/4.
+CYB_INLINE Vec sin_near(Vec r) {
+  const Vec z = r * r;
+  Vec p = set1(-1.9515295891e-4f);
+  p = fma(p, z, set1(8.3321608736e-3f));
+  p = fma(p, z, set1(-1.6666654611e-1f));
+  return fma(r * z, p, r);
+}
+CYB_INLINE Vec cos_near(Vec r) {
+  const Vec z = r * r;
+  Vec p = set1(2.443315711809948e-5f);
+  p = fma(p, z, set1(-1.388731625493765e-3f));
+  p = fma(p, z, set1(4.166664568298827e-2f));
+  return fma(z * z, p, fma(z, set1(-0.5f), set1(1.0f)));
+}
+CYB_INLINE Vec by_quadrant(Vec q, Vec s, Vec c) {
+  return if_less(q, set1(1.5f), if_less(q, set1(0.5f), s, c), if_less(q, set1(2.5f), neg(s), neg(c)));
+}
+// |x| below kTurns; an absolute error of about 1e-7.
+CYB_INLINE Vec sin(Vec x) {
+  Vec q;
+  const Vec r = reduce_turn(x, &q);
+  return by_quadrant(q, sin_near(r), cos_near(r));
+}
+CYB_INLINE Vec cos(Vec x) {
+  Vec q;
+  const Vec r = reduce_turn(x, &q);
+  return by_quadrant(q, cos_near(r), neg(sin_near(r)));
+}
+
 CYB_INLINE Vec softplus(Vec x) {  // log(1 + e^x)
   return if_less(x, set1(0.0f), set1(0.0f), x) + log1p_unit(exp(neg(abs(x))));
 }

@@ -84,6 +84,21 @@ CYB_INLINE Vec neg(Vec x) {
   CYB_PARTS r.v[i] = hn::Neg(x.v[i]);
   return r;
 }
+CYB_INLINE Vec floor(Vec x) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::Floor(x.v[i]);
+  return r;
+}
+CYB_INLINE Vec ceil(Vec x) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::Ceil(x.v[i]);
+  return r;
+}
+CYB_INLINE Vec round_even(Vec x) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::Round(x.v[i]);
+  return r;
+}
 CYB_INLINE Vec copy_sign(Vec magnitude, Vec sign) {
   Vec r;
   CYB_PARTS r.v[i] = hn::CopySign(magnitude.v[i], sign.v[i]);
@@ -163,6 +178,16 @@ CYB_INLINE Vec scale_by_power(Vec y, Vec t) {
     r.v[i] = hn::Mul(hn::Mul(y.v[i], fa), fb);
   }
   return r;
+}
+
+// x = m · 2^e with √½ <= m < √2, for x that is positive, finite and normal.
+CYB_INLINE void split_power(Vec x, Vec* m, Vec* e) {
+  CYB_PARTS {
+    const auto bits = hn::BitCast(IntLanes(), x.v[i]);
+    const auto power = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(IntLanes(), 0x3F3504F3)));
+    m->v[i] = hn::BitCast(Lanes(), hn::Sub(bits, hn::ShiftLeft<23>(power)));
+    e->v[i] = hn::ConvertTo(Lanes(), power);
+  }
 }
 
 // Folds lanes i and i+8, i+4, i+2, i+1: the one order of every reduction.

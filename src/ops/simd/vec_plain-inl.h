@@ -49,6 +49,9 @@ CYB_LANEWISE(fnma(Vec a, Vec b, Vec c), __builtin_fmaf(-a.v[i], b.v[i], c.v[i]))
 CYB_LANEWISE(sqrt(Vec x), __builtin_sqrtf(x.v[i]))
 CYB_LANEWISE(abs(Vec x), __builtin_fabsf(x.v[i]))
 CYB_LANEWISE(neg(Vec x), -x.v[i])
+CYB_LANEWISE(floor(Vec x), __builtin_floorf(x.v[i]))
+CYB_LANEWISE(ceil(Vec x), __builtin_ceilf(x.v[i]))
+CYB_LANEWISE(round_even(Vec x), __builtin_rintf(x.v[i]))
 CYB_LANEWISE(copy_sign(Vec magnitude, Vec sign), __builtin_copysignf(magnitude.v[i], sign.v[i]))
 CYB_LANEWISE(if_less(Vec a, Vec b, Vec yes, Vec no), a.v[i] < b.v[i] ? yes.v[i] : no.v[i])
 CYB_LANEWISE(if_equal(Vec a, Vec b, Vec yes, Vec no), a.v[i] == b.v[i] ? yes.v[i] : no.v[i])
@@ -80,6 +83,16 @@ CYB_INLINE Vec scale_by_power(Vec y, Vec t) {
     r.v[i] = y.v[i] * fa * fb;
   }
   return r;
+}
+
+CYB_INLINE void split_power(Vec x, Vec* m, Vec* e) {
+  CYB_PARTS {
+    // Unsigned, because lanes that nobody will use may hold anything.
+    const uint32_t bits = std::bit_cast<uint32_t>(x.v[i]);
+    const auto power = static_cast<uint32_t>(static_cast<int32_t>(bits - 0x3F3504F3u) >> 23);
+    m->v[i] = std::bit_cast<float>(bits - (power << 23));
+    e->v[i] = static_cast<float>(static_cast<int32_t>(power));
+  }
 }
 
 CYB_INLINE float reduce_add(Vec x) {
