@@ -23,6 +23,13 @@ struct Precision {
   DType kv_type() const { return exact ? DType::f32 : kv; }
 };
 
+// What the random operators of a session draw from. Each run of such a node takes the next number, so that the same
+// calls on a session of the same seed give the same sequence.
+struct RandomSource {
+  uint64_t seed = 0;
+  uint64_t draws = 0;
+};
+
 // Memory of one backend.
 class Buffer {
  public:
@@ -106,6 +113,7 @@ struct NodeCall {
   std::string name;  // of the first result, for messages
   std::vector<Operand> operands, results;
   std::vector<StateStore*> states;
+  RandomSource* random = nullptr;  // null: seed 0
 };
 
 // A run of nodes with fixed shapes and places, ready to be repeated.

@@ -21,6 +21,9 @@ const cpu::KernelTable& cpu_kernel_table() {
     cpu::add_channel_norm_rows(t);
     cpu::add_interpolate_rows(t);
     cpu::add_recurrent_rows(t);
+    cpu::add_quant_rows(t);
+    cpu::add_spectral_rows(t);
+    cpu::add_random_rows(t);
     cpu::add_rope_rows(t);
     cpu::add_matmul_rows(t);
     cpu::add_embed_rows(t);

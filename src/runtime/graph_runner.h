@@ -18,6 +18,7 @@ struct RunContext {
   compile::Settings settings;
   WeightStore* weights = nullptr;
   std::vector<StateStore*> states;  // by index in the program
+  RandomSource random;
   int64_t max_loop = 1'000'000'000;
 };
 

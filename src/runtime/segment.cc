@@ -66,6 +66,7 @@ GraphRunner::Segment::Segment(compile::SegmentPlan p, const compile::CompiledGra
           call.operands.push_back(operand(n.operands[k], b, n, k));
         for (ir::ValueId id : n.results) call.results.push_back(operand(id, b, n, 0));
         for (int s : n.states) call.states.push_back(context.states[static_cast<size_t>(s)]);
+        call.random = &context.random;
         calls.push_back(std::move(call));
       }
       step.run = backends[b]->compile(calls, context.settings.precision);

@@ -39,6 +39,7 @@ Session::Session(const ir::Program& program, WeightStore& weights, SessionOption
   s.fusion = options_.fusion;
   s.evaluate = evaluate_node;
   context_.weights = &weights;
+  context_.random.seed = options_.seed;
   state_place_ = compile::place_states(program_, s);
   for (size_t i = 0; i < program_.states.size(); i++) {
     Backend* backend = s.backends[static_cast<size_t>(state_place_[i])];

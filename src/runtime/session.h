@@ -16,6 +16,7 @@ struct SessionOptions {
   Precision precision;
   StateOptions states;
   bool fusion = true;
+  uint64_t seed = 0;  // of random operators that have none of their own
 };
 
 class Session {

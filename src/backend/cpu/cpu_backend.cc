@@ -139,6 +139,7 @@ class CpuBackend final : public Backend {
       for (const Operand& o : n.operands) call.in.push_back(arg(o));
       for (const Operand& o : n.results) call.out.push_back(arg(o));
       call.states = n.states;
+      call.random = n.random;
       call.pool = &pool_;
       call.isa = isa_;
       call.precision = precision;

@@ -35,6 +35,7 @@ struct Call {
   const ir::Node* node = nullptr;
   std::vector<Arg> in, out;
   std::vector<StateStore*> states;
+  RandomSource* random = nullptr;
   ThreadPool* pool = nullptr;
   Isa isa = Isa::scalar;
   Precision precision;

@@ -98,7 +98,7 @@ Type convolution(InferContext& c, const A& a) {
   }
   if (w.dims[0].is_number())
     c.require(w.dims[0].number() % a.groups == 0, "groups does not divide the output channels");
-  check_operands(c, w.dims[0], 2);
+  if (c.node().op != Op::ConvInteger) check_operands(c, w.dims[0], 2);
   Type y{x.dtype, {x.dims[0], w.dims[0]}};
   const std::vector<Window> windows = windows_of(a, std::vector<int64_t>(axes, 1));
   for (size_t i = 0; i < axes; i++)
@@ -110,6 +110,21 @@ Type convolution(InferContext& c, const A& a) {
 }  // namespace
 
 void rule_conv(InferContext& c) { c.result(0, convolution(c, c.attrs<ConvAttrs>())); }
+
+void rule_conv_integer(InferContext& c) {
+  Type y = convolution(c, c.attrs<ConvAttrs>());
+  for (int i = 0; i < 2; i++)
+    c.require(c.type(i).dtype == DType::i8 || c.type(i).dtype == DType::u8, "operands must be 8-bit integers");
+  for (int i = 2; i < 4; i++) {
+    if (!c.has(i)) continue;
+    const Type& z = c.type(i);
+    c.require(z.dtype == c.type(i - 2).dtype && z.rank() <= 1, "a zero point must be of its operand's type");
+    if (z.rank() == 1 && !(z.dims[0] == Dim(1)))
+      c.same(z.dims[0], i == 2 ? Dim(1) : c.type(1).dims[0], "zero points and channels");
+  }
+  y.dtype = DType::i32;
+  c.result(0, y);
+}
 
 void rule_fused_conv(InferContext& c) {
   Type y = convolution<ConvAttrs>(c, c.attrs<FusedConvAttrs>());

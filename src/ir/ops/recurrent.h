@@ -94,7 +94,9 @@ struct RandomAttrs {
   }
 };
 
-// Scales are one value, one for each index of `axis`, or with `block` one for each so many along it.
+// Scales are one value, one for each index of `axis`, or with `block` one for each so many along it. Quantize
+// to a float type divides without rounding to codes, and Dequantize takes floats: with SmallFloatEncode and
+// SmallFloatDecode that gives quantization to small floats.
 struct QuantizeAttrs {
   int64_t axis = 1;
   int64_t block = 0;
@@ -110,9 +112,10 @@ struct QuantizeAttrs {
 };
 
 // Small floats, held as their codes in u8.
-enum class SmallFloat { e4m3fn, e4m3fnuz, e5m2, e5m2fnuz, e8m0, e2m1 };
+enum class SmallFloat { e4m3fn, e4m3fnuz, e5m2, e5m2fnuz, e8m0, e2m1, e2m3, e3m2 };
 inline std::span<const char* const> enum_names(SmallFloat) {
-  static constexpr const char* names[] = {"e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0", "e2m1"};
+  static constexpr const char* names[] = {"e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz",
+                                          "e8m0",   "e2m1",     "e2m3", "e3m2"};
   return names;
 }
 enum class SmallRounding { nearest, up, down };

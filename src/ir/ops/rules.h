@@ -91,6 +91,17 @@ void rule_non_max_suppression(InferContext& c);
 void rule_lstm(InferContext& c);
 void rule_gru(InferContext& c);
 void rule_rnn(InferContext& c);
+// Quantization, integer products, spectra, random numbers.
+void rule_quantize(InferContext& c);
+void rule_dequantize(InferContext& c);
+void rule_dynamic_quantize(InferContext& c);
+void rule_matmul_integer(InferContext& c);
+void rule_conv_integer(InferContext& c);
+void rule_small_float_encode(InferContext& c);
+void rule_small_float_decode(InferContext& c);
+void rule_dft(InferContext& c);
+void rule_stft(InferContext& c);
+void rule_random(InferContext& c);
 // Control.
 void rule_if_else(InferContext& c);
 void rule_loop(InferContext& c);
