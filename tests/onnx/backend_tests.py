@@ -40,8 +40,8 @@ class Case:
 
 
 def first_lines(text):
-    lines = [line.strip() for line in text.strip().splitlines()]
-    return " | ".join(lines[:8])[:600]
+    lines = [line.strip() for line in text.strip().splitlines() if not line.startswith("advice:")]
+    return " | ".join(lines[:8]).removeprefix("error: ")[:400]
 
 
 def call(program, arguments, timeout):
@@ -67,7 +67,7 @@ def run_case(case, program, timeout):
         model = scratch / "m.model"
         failed = call(program, ["import", case.folder / "model.onnx", "-o", model], timeout)
         if failed:
-            return failed
+            return failed._replace(detail=failed.detail.replace(f"{case.folder}/", ""))
         for number, data in enumerate(case.sets):
             arguments, wanted = ["run", model, "--threads", 1], []
             for item in data["inputs"]:

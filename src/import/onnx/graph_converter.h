@@ -22,7 +22,7 @@ class TensorProto;
 class TypeProto;
 class ValueInfoProto;
 
-constexpr int64_t kOldestOpset = 7, kNewestOpset = 28;
+constexpr int64_t kOldestOpset = 6, kNewestOpset = 28;
 constexpr int kMaxFunctionDepth = 16;
 
 using Opsets = std::map<std::string, int64_t, std::less<>>;  // by domain, "" for ai.onnx

@@ -23,9 +23,12 @@ template <Op op>
 void convert_unary(NodeContext& c) {
   c.out(0, c.op(op, {c.in(0)}));
 }
+// The second operand of a binary operator, shaped to broadcast as in newer opsets: before opset 7 `axis` says
+// where its axes stand.
+ValueId second_in(NodeContext& c);
 template <Op op>
 void convert_binary(NodeContext& c) {
-  c.out(0, c.op(op, {c.in(0), c.in(1)}));
+  c.out(0, c.op(op, {c.in(0), second_in(c)}));
 }
 
 struct ElemCast {

@@ -9,6 +9,17 @@ void convert_leaky_relu(NodeContext& c) {
   c.out(0, c.op(Op::LeakyRelu, {c.in(0)}, ir::AlphaAttrs{.alpha = c.attr_float("alpha", 0.01)}));
 }
 
+void convert_prelu(NodeContext& c) {
+  ValueId slope = c.in(1);
+  // Before opset 7 a list of slopes is one for each channel.
+  if (c.opset() < 7 && c.rank(1) == 1 && c.rank(0) > 2 && !(c.type_of(c.in(1)).dims[0] == Dim(1))) {
+    std::vector<int64_t> trailing;
+    for (int i = 1; i < c.rank(0) - 1; i++) trailing.push_back(i);
+    slope = c.unsqueeze(slope, trailing);
+  }
+  c.out(0, c.op(Op::PRelu, {c.in(0), slope}));
+}
+
 void convert_elu(NodeContext& c) {
   c.out(0, c.op(Op::Elu, {c.in(0)}, ir::EluAttrs{.alpha = c.attr_float("alpha", 1)}));
 }
@@ -107,7 +118,7 @@ void convert_dropout(NodeContext& c) {
 void add_activation_converters(Registry& r) {
   r.add("Relu", convert_unary<Op::Relu>);
   r.add("LeakyRelu", convert_leaky_relu);
-  r.add("PRelu", convert_binary<Op::PRelu>);
+  r.add("PRelu", convert_prelu);
   r.add("Elu", convert_elu);
   r.add("Celu", convert_celu);
   r.add("Selu", convert_selu);

@@ -9,6 +9,18 @@ ValueId as_scalar(NodeContext& c, ValueId x) {
   return c.op(Op::Reshape, {x}, ir::ReshapeAttrs{});
 }
 
+ValueId second_in(NodeContext& c) {
+  const ValueId b = c.in(1);
+  if (c.opset() >= 7 || !c.has_attr("axis")) return b;
+  const int ranks[] = {c.rank(0), c.rank(1)};
+  const int64_t given = c.attr_int("axis", -1);
+  const int64_t axis = given < 0 ? given + ranks[0] : given;
+  if (axis < 0 || axis + ranks[1] > ranks[0]) c.invalid(fmt::format("axis {} of rank {}", given, ranks[0]));
+  std::vector<int64_t> trailing;
+  for (int64_t i = ranks[1]; i < ranks[0] - axis; i++) trailing.push_back(i);
+  return trailing.empty() ? b : c.unsqueeze(b, trailing);
+}
+
 ValueId iota(NodeContext& c, ValueId n) { return c.op(Op::Range, {c.i64(0), n, c.i64(1)}); }
 
 ValueId iota_along(NodeContext& c, ValueId x, int64_t axis) {

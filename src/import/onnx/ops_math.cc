@@ -7,7 +7,7 @@ namespace {
 
 void convert_pow(NodeContext& c) {
   const ValueId x = c.in(0);
-  ValueId exponent = c.in(1);
+  ValueId exponent = second_in(c);
   const DType type = c.dtype(0), power = c.dtype(1);
   // x² needs no transcendental function, and is the same number.
   if (is_float(type) && is_scalar_of(c, exponent, 2) && c.type_of(exponent).rank() == 0)

@@ -97,7 +97,9 @@ T binary(Op op, T a, T b) {
       case Op::ShiftLeft:
         return shifts<T>(b) ? static_cast<T>(static_cast<uint64_t>(a) << b) : T(0);
       case Op::ShiftRight:
-        return shifts<T>(b) ? static_cast<T>(a >> b) : T(0);
+        if (shifts<T>(b)) return static_cast<T>(a >> b);
+        if constexpr (std::is_signed_v<T>) return a < 0 ? T(-1) : T(0);
+        return T(0);
       case Op::Min:
         return std::min(a, b);
       case Op::Max:
