@@ -67,7 +67,7 @@ def check_folders(root, problems):
             if project:
                 target = project.split("/")[0]
                 if project.endswith(".pb.h"):
-                    if path.suffix == ".h":
+                    if path.suffix == ".h" and not is_test(path):
                         problems.append(f"{where}:{number}: {project} is slow to compile; include it in .cc files only")
                     file = project.removesuffix(".pb.h") + ".proto"
                 else:

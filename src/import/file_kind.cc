@@ -19,10 +19,39 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// ONNX is a protobuf without a magic: field 1 (ir_version, varint) and then a string field of ModelProto.
-bool looks_like_onnx(std::string_view head) {
-  return head.size() > 4 && head[0] == 0x08 && head[1] > 0 && head[1] < 32 &&
-         (head[2] == 0x12 || head[2] == 0x1a || head[2] == 0x22 || head[2] == 0x2a || head[2] == 0x3a);
+// A base-128 number; false at the end of the bytes.
+bool read_varint(std::string_view bytes, size_t* at, uint64_t* value) {
+  *value = 0;
+  for (int shift = 0; shift < 64 && *at < bytes.size(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(bytes[(*at)++]);
+    *value |= uint64_t{byte & 0x7fu} << shift;
+    if (byte < 0x80) return true;
+  }
+  return false;
+}
+
+// ONNX is a protobuf without a magic: the fields of ModelProto, by number and kind, with a graph among them.
+// The last one may be cut off.
+bool looks_like_onnx(std::string_view bytes) {
+  constexpr int kMostFields = 4096;
+  bool graph = false;
+  size_t at = 0;
+  for (int i = 0; i < kMostFields && at < bytes.size(); i++) {
+    uint64_t tag = 0, length = 0;
+    if (!read_varint(bytes, &at, &tag)) return graph;
+    const uint64_t field = tag >> 3;
+    if (tag == (1u << 3) || tag == (5u << 3)) {  // ir_version, model_version
+      if (!read_varint(bytes, &at, &length) || (field == 1 && (length == 0 || length > 1000))) return false;
+      continue;
+    }
+    const bool text = (field >= 2 && field <= 4) || field == 6 || field == 7 || field == 8 || field == 14 ||
+                      field == 20 || field == 25 || field == 26;
+    if (!text || (tag & 7) != 2 || !read_varint(bytes, &at, &length)) return false;
+    if (field == 7) graph = true;
+    if (length > bytes.size() - at) return graph;
+    at += length;
+  }
+  return graph;
 }
 
 }  // namespace
@@ -56,7 +85,8 @@ FileKind sniff_file(std::span<const uint8_t> bytes, uint64_t file_size) {
     // Text may have '{' at that place too; a header length that is all printable is above 2^61.
     if (length < (1ull << 56)) return FileKind::safetensors;
   }
-  if (looks_like_onnx(head)) return FileKind::onnx;
+  // The whole file, of which only the starts of fields are looked at.
+  if (looks_like_onnx({reinterpret_cast<const char*>(bytes.data()), bytes.size()})) return FileKind::onnx;
   size_t i = starts_with(head, "\xef\xbb\xbf") ? 3 : 0;
   while (i < head.size() && std::isspace(static_cast<unsigned char>(head[i]))) i++;
   const std::string start = lower(head.substr(i, 64));

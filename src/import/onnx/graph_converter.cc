@@ -182,11 +182,10 @@ int64_t GraphConverter::opset(const std::string& domain) const {
 
 void GraphConverter::report(const NodeProto& node, const std::string& why) {
   if (!state_.reported.insert(&node).second) return;
-  // "Conv 'its name'" → the operator, and which node.
-  const std::string described = describe_node(node);
-  const size_t space = std::min(described.find(' '), described.size());
-  state_.unsupported.push_back(
-      {described.substr(0, space), why, described.substr(std::min(space + 1, described.size()))});
+  std::string op = clean_name(node.op_type());
+  if (const std::string domain = domain_of(node.domain()); !domain.empty()) op = clean_name(domain) + "." + op;
+  const std::string& name = node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
+  state_.unsupported.push_back({std::move(op), clean_name(name), why});
 }
 
 // Operators without a converter in the sub-graphs of a node that is not converted itself.

@@ -62,7 +62,7 @@ struct ModelState {
 
   // Everything that is not supported, and no more than once for each node of the file.
   struct Unsupported {
-    std::string op, why, node;  // node: "'its name'"
+    std::string op, node, why;  // node: as NodeProto names it, or its first output
   };
   std::vector<Unsupported> unsupported;
   std::set<const void*> reported;

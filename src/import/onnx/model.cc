@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/onnx/model.h"
 
-#include <algorithm>
 #include <climits>
 
 #include "base/error.h"
@@ -54,23 +53,19 @@ size_t count_nodes(const GraphProto& graph) {
 
 // "Conv: there is no such operator here ('/a', '/b' and 62 more); …", each operator and reason once.
 std::string list_unsupported(const std::vector<ModelState::Unsupported>& all) {
-  constexpr size_t kMostNames = 3, kMostKinds = 40;
-  std::vector<std::pair<std::string, std::vector<std::string>>> kinds;
-  for (const auto& u : all) {
-    const std::string kind = u.op + ": " + u.why;
-    auto it = std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.first == kind; });
-    if (it == kinds.end()) it = kinds.insert(kinds.end(), {kind, {}});
-    it->second.push_back(u.node);
-  }
+  constexpr size_t kMostKinds = 40, kMostNames = 3;
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> kinds;
+  for (const auto& u : all) kinds[{u.op, u.why}].push_back(u.node);
   std::string out;
-  for (size_t i = 0; i < kinds.size() && i < kMostKinds; i++) {
-    const auto& [kind, nodes] = kinds[i];
-    out += (i ? "; " : "") + kind + " (";
-    for (size_t k = 0; k < nodes.size() && k < kMostNames; k++) out += (k ? ", " : "") + nodes[k];
+  size_t n = 0;
+  for (const auto& [kind, nodes] : kinds) {
+    if (n == kMostKinds) return out + fmt::format("; and {} more kinds", kinds.size() - n);
+    out += fmt::format("{}{}: {} (", n++ ? "; " : "", kind.first, kind.second);
+    for (size_t i = 0; i < nodes.size() && i < kMostNames; i++)
+      out += (i ? ", '" : "'") + nodes[i].substr(0, 80) + "'";
     if (nodes.size() > kMostNames) out += fmt::format(" and {} more", nodes.size() - kMostNames);
     out += ")";
   }
-  if (kinds.size() > kMostKinds) out += fmt::format("; and {} more kinds", kinds.size() - kMostKinds);
   return out;
 }
 
