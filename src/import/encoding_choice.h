@@ -19,8 +19,8 @@ std::optional<EncodingPolicy> parse_encoding_policy(std::string_view name);
 struct EncodingRules {
   EncodingPolicy policy = EncodingPolicy::automatic;
   bool canonical = false;  // format version 2: default frac_bits, no tiles, no ragged blocks
-  bool graph = false;      // a bare graph: float tensors are u32 unless the policy says otherwise
   int64_t vocabulary = 0;  // matrices of so many rows are embeddings or the head
+  bool graph = false;      // a bare graph: float tensors are u32 unless the policy says otherwise
 };
 
 // `spec` has shape, encoding and tile; frac_bits, size and offset come with the conversion.

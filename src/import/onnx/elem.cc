@@ -31,7 +31,8 @@ const char* to_string(Elem elem) { return known(elem) ? kRows[static_cast<int>(e
 DType held_as(Elem elem) {
   if (!known(elem) || elem == Elem::undefined)
     throw error(ErrorKind::InvalidFile, "found the element type {}, which ONNX does not define",
-                static_cast<int32_t>(elem));
+                static_cast<int32_t>(elem))
+        .advise("the file is damaged, or newer than what can be imported");
   if (elem == Elem::complex64 || elem == Elem::complex128)
     throw error(ErrorKind::UnsupportedModel, "found the element type {}", to_string(elem))
         .advise("export the model with real and imaginary parts as floats");

@@ -183,7 +183,8 @@ int64_t GraphConverter::opset(const std::string& domain) const {
 void GraphConverter::report(const NodeProto& node, const std::string& why) {
   if (!state_.reported.insert(&node).second) return;
   std::string op = clean_name(node.op_type());
-  if (const std::string domain = domain_of(node.domain()); !domain.empty()) op = clean_name(domain) + "." + op;
+  if (const std::string domain = domain_of(node.domain()); !domain.empty())
+    op = clean_name(domain) + "." + op;
   const std::string& name = node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
   state_.unsupported.push_back({std::move(op), clean_name(name), why});
 }

@@ -143,7 +143,8 @@ TEST(OnnxTensor, ExternalDataStaysInTheFolder) {
   auto external = [](const std::string& location, const std::string& offset, const std::string& length) {
     TensorProto t = tensor(Elem::f32, {2});
     t.set_data_location(1);
-    for (const auto& [key, value] : {std::pair("location", location), {"offset", offset}, {"length", length}}) {
+    for (const auto& [key, value] :
+         {std::pair("location", location), {"offset", offset}, {"length", length}}) {
       if (value.empty()) continue;
       auto* e = t.add_external_data();
       e->set_key(key);

@@ -39,7 +39,8 @@ struct TestModel {
   }
 
   // Dimensions: numbers, or names of symbols.
-  static void value(ValueInfoProto& v, const std::string& name, Elem elem, const std::vector<std::string>& dims) {
+  static void value(ValueInfoProto& v, const std::string& name, Elem elem,
+                    const std::vector<std::string>& dims) {
     v.set_name(name);
     auto* t = v.mutable_type()->mutable_tensor_type();
     t->set_elem_type(static_cast<int32_t>(elem));
@@ -64,7 +65,8 @@ struct TestModel {
     for (const int64_t d : dims) t.add_dims(d);
     for (const float v : values) t.add_float_data(v);
   }
-  TensorProto& f32(const std::string& name, const std::vector<int64_t>& dims, const std::vector<float>& values) {
+  TensorProto& f32(const std::string& name, const std::vector<int64_t>& dims,
+                   const std::vector<float>& values) {
     TensorProto& t = *graph().add_initializer();
     fill(t, name, dims, values);
     return t;
@@ -87,6 +89,8 @@ inline AttributeProto& add_attribute(NodeProto& n, const std::string& name, int 
   return a;
 }
 inline void add_int(NodeProto& n, const std::string& name, int64_t v) { add_attribute(n, name, 2).set_i(v); }
-inline GraphProto& add_graph(NodeProto& n, const std::string& name) { return *add_attribute(n, name, 5).mutable_g(); }
+inline GraphProto& add_graph(NodeProto& n, const std::string& name) {
+  return *add_attribute(n, name, 5).mutable_g();
+}
 
 }  // namespace cyb::onnx
