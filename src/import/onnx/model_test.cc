@@ -254,8 +254,8 @@ TEST(OnnxModel, WhatIsNotSupportedIsListedAtOnce) {
   EXPECT_EQ(e.kind(), ErrorKind::UnsupportedOp);
   EXPECT_EQ(
       e.message(),
-      "not supported: Nope ('first'): there is no such operator here; Odd (2 nodes: 'second', 'third'): this "
-      "form; other.domain.Deep (2 nodes: 'then_branch', 'else_branch'): there is no such operator here");
+      "5 nodes are not supported: Nope: there is no such operator here ('first'); Odd: this form ('second', "
+      "'third'); other.domain.Deep: there is no such operator here ('then_branch', 'else_branch')");
 }
 
 TEST(OnnxModel, WhatContradictsItselfIsRefused) {
