@@ -269,7 +269,13 @@ void GraphConverter::convert_node(const NodeProto& node) {
 bool GraphConverter::convert_by_registry(const NodeProto& node, const std::string& domain) {
   const Converter convert = state_.registry.find(domain, node.op_type());
   if (!convert) return false;
-  NodeContext context(*this, node, opset(domain));
+  int64_t version = opset(domain);
+  if (domain.empty()) {
+    version = known_opset(node.op_type(), version);
+    if (version == 0)
+      throw error(ErrorKind::UnsupportedOp, "its form in operator set {} is not supported", opset(domain));
+  }
+  NodeContext context(*this, node, version);
   convert(context);
   return true;
 }
