@@ -125,7 +125,7 @@ TEST(Activation, special_values) {
     EXPECT_EQ(at(Activation::erf, -5.0f), -1.0f);
     EXPECT_EQ(at(Activation::sigmoid, -kInf), 0.0f);
     EXPECT_EQ(at(Activation::softplus, kInf), kInf);
-    EXPECT_EQ(at(Activation::silu, -200.0f), 0.0f);
+    EXPECT_NEAR(at(Activation::silu, -200.0f), 0.0f, 2e-36f);
     for (const Named& a : kAll) {
       EXPECT_TRUE(std::isnan(at(a.kind, nan))) << a.name << " on " << to_string(isa);
     }

@@ -12,6 +12,6 @@ void add_conv_reference(KernelTable& table);
 // What the rows share.
 const char* reject_conv_types(const Query& query);
 // Bias, residual and activation of a convolution or fused convolution.
-ConvFinish conv_finish(const Call& call, Isa isa);
+ConvFinish conv_finish(const Call& call);
 
 }  // namespace cyb::cpu

@@ -27,6 +27,66 @@ int64_t index_of(const std::vector<int32_t>& phases, int64_t phase) {
   return std::lower_bound(phases.begin(), phases.end(), phase) - phases.begin();
 }
 
+struct CutQuery {
+  const ConvArgs& a;
+  int64_t planes, more_y, more_x, width;
+  int threads;
+  bool per_channel;
+};
+struct Cut {
+  int64_t rows, cols, splits;
+};
+
+// Blocks of whole rows, or of parts of one row, and cuts of the panels: those of the least estimated time.
+// Estimates are in cycles of one vector multiply-add.
+Cut best_cut(const CutQuery& q) {
+  const int64_t height = std::max<int64_t>(q.a.axes[1].out, 1),
+                length = std::max<int64_t>(q.a.axes[2].out, 1);
+  const int64_t outer = std::max<int64_t>(1, q.a.batch * q.a.groups * q.a.axes[0].out);
+  const int64_t room = q.per_channel ? kChannelFloats : kCopyFloats;
+  Cut best{1, std::min(length, q.width), 1};
+  double least = 1e300;
+  auto consider = [&](int64_t rows, int64_t cols) {
+    const int64_t pitch = cols + q.more_x;
+    const double copy = static_cast<double>(q.planes) * static_cast<double>((rows + q.more_y) * pitch);
+    const int64_t vectors = ceil_div<int64_t>((rows - 1) * pitch + cols, 16);
+    const int64_t blocks = outer * ceil_div(height, rows) * ceil_div(length, cols);
+    for (int64_t splits = 1; splits <= q.a.panels; splits *= 2) {
+      const double panels = static_cast<double>(ceil_div(q.a.panels, splits) * q.a.rows);
+      // Copies beyond the cache are read from the next one, again for each panel.
+      const double slow = copy > 4.0 * static_cast<double>(room)   ? 1.3
+                          : copy > 2.0 * static_cast<double>(room) ? 1.04
+                                                                   : 1;
+      const double item = copy * (3.0 / 16) +
+                          static_cast<double>(vectors) * panels * (static_cast<double>(q.a.k) * slow + 12) +
+                          200;
+      const int64_t items = blocks * splits;
+      // Pieces of the pool hold several items; the last ones are shared badly.
+      const double turns = q.threads == 1
+                               ? static_cast<double>(items)
+                               : static_cast<double>(items) / q.threads + (items % q.threads ? 0.5 : 0) +
+                                     (items < 4 * q.threads ? 0.15 : 0);
+      const double time = std::max(turns, 1.0) * item;
+      if (time < least * 0.999) {
+        least = time;
+        best = {rows, cols, splits};
+      }
+      if (q.threads == 1 || q.per_channel) break;
+    }
+  };
+  for (int64_t blocks = 1, last = 0; blocks <= height && blocks < 200; blocks++) {
+    const int64_t rows = ceil_div(height, blocks);
+    if (rows == last) continue;
+    last = rows;
+    if (static_cast<double>(q.planes) * static_cast<double>((rows + q.more_y) * (length + q.more_x)) <
+        8.0 * static_cast<double>(room))
+      consider(rows, length);
+  }
+  for (int64_t tiles = 1; tiles <= 64; tiles = tiles < 8 ? tiles + 1 : tiles * 2)
+    if (tiles * q.width < length) consider(1, tiles * q.width);
+  return best;
+}
+
 }  // namespace
 
 void plan_blocks(ConvPlan* plan, int max_rows, int vectors, int threads, bool per_channel) {
@@ -50,40 +110,17 @@ void plan_blocks(ConvPlan* plan, int max_rows, int vectors, int threads, bool pe
   a.panels = ceil_div<int64_t>(a.group_out, max_rows);
   a.rows = a.panels ? static_cast<int>(ceil_div(a.group_out, a.panels)) : 1;
 
-  // As many whole rows as the cache holds; where not even one fits, a part of a row.
-  const int64_t width = 16 * vectors, most = (per_channel ? kChannelFloats : kCopyFloats) / planes;
-  b.cols = std::max<int64_t>(w.out, 1);
-  b.rows = std::max<int64_t>(h.out, 1);
-  if ((1 + more_y) * (b.cols + more_x) > most) {
-    b.rows = 1;
-    const int64_t fit = std::max<int64_t>(most / (1 + more_y) - more_x, width) / width * width;
-    b.col_blocks = ceil_div(b.cols, std::min(fit, b.cols));
-    b.cols = std::min(b.cols, round_up(ceil_div(b.cols, b.col_blocks), width));
-  } else {
-    b.rows = std::clamp<int64_t>(most / (b.cols + more_x) - more_y, 1, b.rows);
-  }
-  // Enough items for all threads, of at least a few tiles; then the panels are shared out.
-  const int64_t wanted = threads == 1 ? 1 : 4 * int64_t{threads};
-  const int64_t outer = std::max<int64_t>(1, a.batch * a.groups * d.out);
-  auto items = [&] {
-    return outer * ceil_div(std::max<int64_t>(h.out, 1), b.rows) *
-           ceil_div(std::max<int64_t>(w.out, 1), b.cols);
-  };
-  if (items() < wanted && h.out > 1) {
-    const int64_t least = ceil_div<int64_t>(2 * width, b.cols + more_x);
-    b.rows = std::clamp<int64_t>(h.out * outer / wanted, std::min(least, b.rows), b.rows);
-  }
-  if (items() < wanted && h.out <= 1 && b.cols > 2 * width)
-    b.cols = std::min(b.cols, std::max(2 * width, round_up(ceil_div(w.out * outer, wanted), width)));
+  const Cut cut = best_cut({a, planes, more_y, more_x, 16 * int64_t{vectors}, threads, per_channel});
+  b.rows = cut.rows;
+  b.cols = cut.cols;
+  a.splits = cut.splits;
   b.row_blocks = ceil_div(std::max<int64_t>(h.out, 1), b.rows);
-  b.rows = ceil_div(std::max<int64_t>(h.out, 1), b.row_blocks);
   b.col_blocks = ceil_div(std::max<int64_t>(w.out, 1), b.cols);
-  a.splits = per_channel ? 1 : std::clamp<int64_t>(wanted / items(), 1, std::max<int64_t>(a.panels, 1));
 
   b.pitch = b.cols + more_x;
   b.plane_rows = b.rows + more_y;
   b.plane = b.pitch * b.plane_rows;
-  b.floats = planes * b.plane + more_x + width + 64;
+  b.floats = planes * b.plane + more_x + 16 * vectors + 64;
   plan->offsets.clear();
   for (int64_t c = 0; c < channels; c++)
     for (int64_t kd = 0; kd < d.kernel; kd++)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/conv/copy-inl.h"
+#include "ops/conv/finish-inl.h"
 
 #ifdef CYB_SIMD_TARGET
 HWY_BEFORE_NAMESPACE();
@@ -16,10 +17,10 @@ inline constexpr int kTileVectors = kParts == 1 ? 3 : 1;
 inline constexpr int64_t kTileWidth = 16 * kTileVectors;
 inline constexpr int64_t kChain = 256;
 
-// total[i][16·VECTORS] = Σ a[k][i] · b[offsets[k] + …], chains as conv.h says.
+// total[i][16·VECTORS] = Σ a[k][i] · b[offsets[k] + …] + bias[i], chains as conv.h says.
 template <int ROWS, int VECTORS>
 static void product_tile(const float* a, const float* b, const int32_t* offsets, int64_t depth,
-                         float* total) {
+                         const float* bias, float* total) {
   for (int64_t from = 0; from < depth || from == 0; from += kChain) {
     const int64_t to = low(from + kChain, depth);
     Vec acc[ROWS][VECTORS];
@@ -36,13 +37,14 @@ static void product_tile(const float* a, const float* b, const int32_t* offsets,
     }
     CYB_UNROLL for (int i = 0; i < ROWS; ++i) CYB_UNROLL for (int v = 0; v < VECTORS; ++v) {
       float* t = total + (i * VECTORS + v) * 16;
-      store(t, (from == 0 ? set1(0.0f) : load(t)) + acc[i][v]);
+      const Vec sum = (from == 0 ? set1(0.0f) : load(t)) + acc[i][v];
+      store(t, to == depth ? sum + set1(bias[i]) : sum);
     }
   }
 }
 
 using ProductTile = void (*)(const float* a, const float* b, const int32_t* offsets, int64_t depth,
-                             float* total);
+                             const float* bias, float* total);
 
 template <int VECTORS>
 static ProductTile product_tile_of(int rows) {
@@ -71,80 +73,14 @@ static ProductTile product_tile_of(int rows) {
   return nullptr;
 }
 
-// Runs of a tile's columns that are outputs: `count` from column `from` go to position `to` of a channel.
-struct Run {
-  int32_t from, count;
-  int64_t to;
-};
-
-// Columns [n, n + width) of a block whose rows are `pitch` apart, of which `cols` count.
-static int tile_runs(int64_t n, int64_t width, int64_t pitch, int64_t cols, int64_t first, int64_t out_pitch,
-                     Run* runs) {
-  int count = 0;
-  const int64_t end = n + width;
-  for (int64_t r = n / pitch; r * pitch < end; ++r) {
-    const int64_t from = high(n, r * pitch), to = low(end, r * pitch + cols);
-    if (from < to)
-      runs[count++] = {static_cast<int32_t>(from - n), static_cast<int32_t>(to - from),
-                       first + r * out_pitch + from - r * pitch};
-  }
-  return count;
-}
-
-// Sums total[rows][width] of channels `channel` … to y.
-static void finish_tile(const ConvFinish& f, float* total, int64_t rows, int64_t width, int64_t channel,
-                        const Run* runs, int count, int64_t positions, float* y, const float* residual) {
-  const bool before = residual && !f.residual_last, after = residual && f.residual_last;
-  const Activation act = f.act.activation;
-  const bool simple = act == Activation::identity || act == Activation::relu;
-  const Vec zero = set1(0.0f), scale = set1(f.scale), shift = set1(f.shift);
-  const bool affine = f.scale != 1.0f || f.shift != 0.0f;
-  if (!simple) {
-    for (int64_t i = 0; i < rows; ++i) {
-      float* t = total + i * width;
-      const Vec bias = f.bias ? set1(f.bias[channel + i]) : zero;
-      if (f.bias)
-        for (int64_t j = 0; j < width; j += 16) store(t + j, load(t + j) + bias);
-      if (before)
-        for (int s = 0; s < count; ++s)
-          for (int64_t j = 0; j < runs[s].count; j += 16) {
-            float* p = t + runs[s].from + j;
-            const int64_t left = runs[s].count - j;
-            store_first(p, load_first(p, left) + load_first(residual + i * positions + runs[s].to + j, left),
-                        left);
-          }
-    }
-    ActivationArgs a = f.act;
-    a.x = a.y = total;
-    f.activate(a, 0, rows * width);
-  }
-  for (int64_t i = 0; i < rows; ++i) {
-    const float* t = total + i * width;
-    float* to = y + i * positions;
-    const float* r = residual ? residual + i * positions : nullptr;
-    const Vec bias = simple && f.bias ? set1(f.bias[channel + i]) : zero;
-    for (int s = 0; s < count; ++s)
-      for (int64_t j = 0; j < runs[s].count; j += 16) {
-        const int64_t left = runs[s].count - j, at = runs[s].to + j;
-        Vec v = load_first(t + runs[s].from + j, left);
-        if (simple) {
-          if (f.bias) v = v + bias;
-          if (before) v = v + load_first(r + at, left);
-          if (act == Activation::relu) v = if_less(v, zero, zero, v);
-        }
-        if (affine) v = fma(v, scale, shift);
-        if (after) v = v + load_first(r + at, left);
-        store_first(to + at, v, left);
-      }
-  }
-}
-
 static void product(const ConvArgs& args, int64_t begin, int64_t end, float* copy) {
   const ConvBlocks& b = args.blocks;
   const ConvAxis &d = args.axes[0], &h = args.axes[1], &w = args.axes[2];
   const int64_t in_image = d.in * h.in * w.in, positions = d.out * h.out * w.out;
-  alignas(64) float total[kTileRows * kTileWidth];
+  alignas(64) float total[kTileRows * kTileWidth + 16];
+  float bias[kTileRows];
   Run runs[kTileWidth];
+  const FinishTile finish = finish_tile_of(args.finish.act.activation);
   int64_t held = -1;  // the block whose copy is there
   for (int64_t item = begin; item < end; ++item) {
     int64_t rest = item / args.splits;
@@ -173,12 +109,15 @@ static void product(const ConvArgs& args, int64_t begin, int64_t end, float* cop
                                : vectors == 2 ? product_tile_of < kTileVectors == 3 ? 2 : 1 > (args.rows)
                                               : product_tile_of<kTileVectors>(args.rows);
       for (int64_t p = first_panel; p < last_panel; ++p) {
-        tile(args.w + ((group * args.panels + p) * args.k) * args.rows, copy + n, b.offsets, args.k, total);
         const int64_t channel = group * args.group_out + p * args.rows;
+        const int64_t channels = low(args.rows, args.group_out - p * args.rows);
+        for (int64_t i = 0; i < kTileRows; ++i)
+          bias[i] = args.finish.bias && i < channels ? args.finish.bias[channel + i] : 0.0f;
+        tile(args.w + ((group * args.panels + p) * args.k) * args.rows, copy + n, b.offsets, args.k, bias,
+             total);
         const int64_t at = (image * args.groups * args.group_out + channel) * positions;
-        finish_tile(args.finish, total, low(args.rows, args.group_out - p * args.rows), 16 * vectors, channel,
-                    runs, count, positions, args.y + at,
-                    args.finish.residual ? args.finish.residual + at : nullptr);
+        finish(args.finish, total, channels, 16 * vectors, runs, count, positions, args.y + at,
+               args.finish.residual ? args.finish.residual + at : nullptr);
       }
     }
   }

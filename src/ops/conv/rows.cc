@@ -17,9 +17,8 @@ const char* reject_conv_types(const Query& q) {
   return nullptr;
 }
 
-ConvFinish conv_finish(const Call& c, Isa isa) {
+ConvFinish conv_finish(const Call& c) {
   ConvFinish f;
-  f.activate = activation_kernels(isa).activate;
   f.bias = c.has(2) ? c.in[2].f32() : nullptr;
   if (c.node->op != Op::FusedConv) return f;
   const auto& a = c.attrs<ir::FusedConvAttrs>();
@@ -116,7 +115,7 @@ void prepare_product(Call& c) {
   for (size_t i = 0; i < 3; i++) a.axes[i] = g.axes[i];
   const ConvKernels& k = conv_kernels(isa);
   plan_blocks(&p->plan, k.rows, k.vectors, c.pool->threads());
-  a.finish = conv_finish(c, isa);
+  a.finish = conv_finish(c);
   if (c.in[1].weight)
     p->packed = conv_weight(c.in[1])->packed(static_cast<uint64_t>(a.rows), packed_floats(a),
                                              [&](const float* w, float* out) { pack_weights(a, w, out); });

@@ -36,6 +36,18 @@ CYB_INLINE Vec exp(Vec x) {
   return scale_by_power(p, t);
 }
 
+// e^x within [-86, 88], outside of it that of the nearer end; anything for NaN. Half the work of exp: for
+// divisors 1 + e^x, where what lies beyond does not show.
+CYB_INLINE Vec exp_bounded(Vec x) {
+  x = bounded(x, -86.0f, 88.0f);
+  const Vec magic = set1(12582912.0f);
+  const Vec t = fma(x, set1(1.44269504088896341f), magic);
+  const Vec n = t - magic;
+  Vec r = fnma(n, set1(0.693147182464599609f), x);
+  r = fnma(n, set1(-1.90465432e-9f), r);
+  return add_exponent(fma(r * r, exp_tail(r), r) + set1(1.0f), t);
+}
+
 // e^x - 1 without cancellation near 0.
 CYB_INLINE Vec expm1(Vec x) {
   const Vec near = fma(x * x, exp_tail(x), x);

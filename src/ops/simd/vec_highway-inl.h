@@ -190,6 +190,20 @@ CYB_INLINE void split_power(Vec x, Vec* m, Vec* e) {
   }
 }
 
+// y · 2^n for normal y and result, t as above.
+CYB_INLINE Vec add_exponent(Vec y, Vec t) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::BitCast(
+      Lanes(), hn::Add(hn::BitCast(IntLanes(), y.v[i]), hn::ShiftLeft<23>(hn::BitCast(IntLanes(), t.v[i]))));
+  return r;
+}
+// min(max(x, lo), hi); either end for NaN.
+CYB_INLINE Vec bounded(Vec x, float lo, float hi) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::Min(hn::Max(x.v[i], hn::Set(Lanes(), lo)), hn::Set(Lanes(), hi));
+  return r;
+}
+
 // Folds lanes i and i+8, i+4, i+2, i+1: the one order of every reduction.
 template <class V, class Op>
 CYB_INLINE auto fold_to_four(V v, Op op) {

@@ -95,6 +95,21 @@ CYB_INLINE void split_power(Vec x, Vec* m, Vec* e) {
   }
 }
 
+CYB_INLINE Vec add_exponent(Vec y, Vec t) {
+  Vec r;
+  CYB_PARTS r.v[i] =
+      std::bit_cast<float>(std::bit_cast<uint32_t>(y.v[i]) + (std::bit_cast<uint32_t>(t.v[i]) << 23));
+  return r;
+}
+CYB_INLINE Vec bounded(Vec x, float lo, float hi) {
+  Vec r;
+  CYB_PARTS {
+    const float a = x.v[i] > lo ? x.v[i] : lo;  // as x86 has it: the second where either is NaN
+    r.v[i] = a < hi ? a : hi;
+  }
+  return r;
+}
+
 CYB_INLINE float reduce_add(Vec x) {
   for (int half = 8; half > 0; half /= 2)
     for (int i = 0; i < half; ++i) x.v[i] = x.v[i] + x.v[i + half];
