@@ -42,6 +42,10 @@ struct ConvBlocks {
   const int32_t *phase_y = nullptr, *phase_x = nullptr;  // which remainders occur, ascending
   const int32_t* offsets = nullptr;                      // of tap k = (channel, kd, ky, kx) in the copy
   int64_t floats = 0;                                    // of the copy, with room for a panel behind it
+  // Without neighbours nothing is copied: offsets are those of x. Only a last tile that would read beyond the
+  // row is, to planes of one tile's width.
+  bool direct = false;
+  const int32_t* tail_offsets = nullptr;
 };
 
 struct ConvArgs {

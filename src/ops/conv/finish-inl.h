@@ -18,8 +18,12 @@ struct Run {
 
 // Columns [n, n + width) of a block whose rows are `pitch` apart, of which `cols` count; `first` is the
 // position of its first output.
-static int tile_runs(int64_t n, int64_t width, int64_t pitch, int64_t cols, int64_t first, int64_t out_pitch,
-                     Run* runs) {
+static int tile_runs(int64_t n, int64_t width, int64_t pitch, bool one_row, int64_t cols, int64_t first,
+                     int64_t out_pitch, Run* runs) {
+  if (one_row) {
+    runs[0] = {0, static_cast<int32_t>(width), first + n};
+    return 1;
+  }
   int count = 0;
   const int64_t end = n + width;
   for (int64_t r = n / pitch; r * pitch < end; ++r) {

@@ -47,6 +47,7 @@ Cut best_cut(const CutQuery& q) {
   Cut best{1, std::min(length, q.width), 1};
   double least = 1e300;
   auto consider = [&](int64_t rows, int64_t cols) {
+    if (q.planes == 0 && q.a.group_in * cols > 2 * room && cols > 2 * q.width) return;
     const int64_t pitch = cols + q.more_x;
     const double copy = static_cast<double>(q.planes) * static_cast<double>((rows + q.more_y) * pitch);
     const int64_t vectors = ceil_div<int64_t>((rows - 1) * pitch + cols, 16);
@@ -82,7 +83,7 @@ Cut best_cut(const CutQuery& q) {
         8.0 * static_cast<double>(room))
       consider(rows, length);
   }
-  for (int64_t tiles = 1; tiles <= 64; tiles = tiles < 8 ? tiles + 1 : tiles * 2)
+  for (int64_t tiles = 1; tiles <= 256; tiles = tiles < 8 ? tiles + 1 : tiles * 2)
     if (tiles * q.width < length) consider(1, tiles * q.width);
   return best;
 }
@@ -101,6 +102,7 @@ void plan_blocks(ConvPlan* plan, int max_rows, int vectors, int threads, bool pe
   }
   const ConvAxis &d = a.axes[0], &h = a.axes[1], &w = a.axes[2];
   ConvBlocks& b = a.blocks;
+  b.direct = plain && !per_channel && static_cast<double>(a.group_in) * static_cast<double>(w.in) < 2e9;
   const int64_t more_y = phases_of(h, &plan->phase_y), more_x = phases_of(w, &plan->phase_x);
   b.phases_y = static_cast<int64_t>(plan->phase_y.size());
   b.phases_x = static_cast<int64_t>(plan->phase_x.size());
@@ -110,7 +112,8 @@ void plan_blocks(ConvPlan* plan, int max_rows, int vectors, int threads, bool pe
   a.panels = ceil_div<int64_t>(a.group_out, max_rows);
   a.rows = a.panels ? static_cast<int>(ceil_div(a.group_out, a.panels)) : 1;
 
-  const Cut cut = best_cut({a, planes, more_y, more_x, 16 * int64_t{vectors}, threads, per_channel});
+  const Cut cut =
+      best_cut({a, b.direct ? 0 : planes, more_y, more_x, 16 * int64_t{vectors}, threads, per_channel});
   b.rows = cut.rows;
   b.cols = cut.cols;
   a.splits = cut.splits;
@@ -133,6 +136,16 @@ void plan_blocks(ConvPlan* plan, int max_rows, int vectors, int threads, bool pe
           plan->offsets.push_back(
               static_cast<int32_t>(plane * b.plane + y / h.stride * b.pitch + x / w.stride));
         }
+  if (b.direct) {
+    b.floats = channels * 16 * vectors;
+    plan->offsets.clear();
+    plan->tail_offsets.clear();
+    for (int64_t c = 0; c < channels; c++) {
+      plan->offsets.push_back(static_cast<int32_t>(c * w.in));
+      plan->tail_offsets.push_back(static_cast<int32_t>(c * 16 * vectors));
+    }
+    b.tail_offsets = plan->tail_offsets.data();
+  }
   b.phase_y = plan->phase_y.data();
   b.phase_x = plan->phase_x.data();
   b.offsets = plan->offsets.data();

@@ -10,7 +10,7 @@ namespace cyb {
 
 struct ConvPlan {
   ConvArgs args;
-  std::vector<int32_t> phase_y, phase_x, offsets;
+  std::vector<int32_t> phase_y, phase_x, offsets, tail_offsets;
 };
 
 // Fills `plan.args` but its data: from batch, groups, group_in, group_out and axes, which are set. A

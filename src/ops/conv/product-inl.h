@@ -73,6 +73,12 @@ static ProductTile product_tile_of(int rows) {
   return nullptr;
 }
 
+// The last columns of each channel, fewer than a tile has, to planes of a tile's width.
+static void copy_tail(const float* x, int64_t channels, int64_t stride, int64_t count, float* to) {
+  for (int64_t c = 0; c < channels; ++c, x += stride, to += kTileWidth)
+    for (int64_t j = 0; j < kTileWidth; j += 16) store(to + j, load_first(x + j, high(0, count - j)));
+}
+
 static void product(const ConvArgs& args, int64_t begin, int64_t end, float* copy) {
   const ConvBlocks& b = args.blocks;
   const ConvAxis &d = args.axes[0], &h = args.axes[1], &w = args.axes[2];
@@ -81,6 +87,9 @@ static void product(const ConvArgs& args, int64_t begin, int64_t end, float* cop
   float bias[kTileRows];
   Run runs[kTileWidth];
   const FinishTile finish = finish_tile_of(args.finish.act.activation);
+  const ProductTile one = product_tile_of<1>(args.rows),
+                    two = product_tile_of<(kTileVectors > 1 ? 2 : 1)>(args.rows),
+                    three = product_tile_of<kTileVectors>(args.rows);
   int64_t held = -1;  // the block whose copy is there
   for (int64_t item = begin; item < end; ++item) {
     int64_t rest = item / args.splits;
@@ -94,30 +103,36 @@ static void product(const ConvArgs& args, int64_t begin, int64_t end, float* cop
     const int64_t group = rest % args.groups, image = rest / args.groups;
     const int64_t oy = rb * b.rows, ox = cb * b.cols;
     const int64_t rows = low(b.rows, h.out - oy), cols = low(b.cols, w.out - ox);
-    if (block != held)
-      copy_block(args.axes, b, args.x + (image * args.groups + group) * args.group_in * in_image,
-                 args.group_in, od, oy, rows, ox, cols, 0.0f, copy);
+    const float* x = args.x + (image * args.groups + group) * args.group_in * in_image;
+    if (block != held && !b.direct)
+      copy_block(args.axes, b, x, args.group_in, od, oy, rows, ox, cols, 0.0f, copy);
     held = block;
     const int64_t first_panel = args.panels * split / args.splits,
                   last_panel = args.panels * (split + 1) / args.splits;
     const int64_t width = (rows - 1) * b.pitch + cols;
-    for (int64_t n = 0; n < width; n += kTileWidth) {
-      const int64_t vectors = low(kTileVectors, (width - n + 15) / 16);
-      const int count = tile_runs(n, low(16 * vectors, width - n), b.pitch, cols,
-                                  (od * h.out + oy) * w.out + ox, w.out, runs);
-      const ProductTile tile = vectors == 1   ? product_tile_of<1>(args.rows)
-                               : vectors == 2 ? product_tile_of < kTileVectors == 3 ? 2 : 1 > (args.rows)
-                                              : product_tile_of<kTileVectors>(args.rows);
-      for (int64_t p = first_panel; p < last_panel; ++p) {
-        const int64_t channel = group * args.group_out + p * args.rows;
-        const int64_t channels = low(args.rows, args.group_out - p * args.rows);
-        for (int64_t i = 0; i < kTileRows; ++i)
-          bias[i] = args.finish.bias && i < channels ? args.finish.bias[channel + i] : 0.0f;
-        tile(args.w + ((group * args.panels + p) * args.k) * args.rows, copy + n, b.offsets, args.k, bias,
-             total);
-        const int64_t at = (image * args.groups * args.group_out + channel) * positions;
-        finish(args.finish, total, channels, 16 * vectors, runs, count, positions, args.y + at,
-               args.finish.residual ? args.finish.residual + at : nullptr);
+    // One panel of weights stays near while the block passes by, and few channels are written at a time.
+    for (int64_t p = first_panel; p < last_panel; ++p) {
+      const int64_t channel = group * args.group_out + p * args.rows;
+      const int64_t channels = low(args.rows, args.group_out - p * args.rows);
+      for (int64_t i = 0; i < kTileRows; ++i)
+        bias[i] = args.finish.bias && i < channels ? args.finish.bias[channel + i] : 0.0f;
+      const float* a = args.w + ((group * args.panels + p) * args.k) * args.rows;
+      const int64_t at = (image * args.groups * args.group_out + channel) * positions;
+      const float* residual = args.finish.residual ? args.finish.residual + at : nullptr;
+      for (int64_t n = 0; n < width; n += kTileWidth) {
+        const int64_t vectors = low(kTileVectors, (width - n + 15) / 16);
+        const float* from = b.direct ? x + ox + n : copy + n;
+        const int32_t* offsets = b.offsets;
+        if (b.direct && ox + n + 16 * vectors > w.in) {
+          if (p == first_panel) copy_tail(x + ox + n, args.group_in, in_image, w.in - ox - n, copy);
+          from = copy;
+          offsets = b.tail_offsets;
+        }
+        const ProductTile tile = vectors == 1 ? one : vectors == 2 ? two : three;
+        tile(a, from, offsets, args.k, bias, total);
+        const int count = tile_runs(n, low(16 * vectors, width - n), b.pitch, rows == 1, cols,
+                                    (od * h.out + oy) * w.out + ox, w.out, runs);
+        finish(args.finish, total, channels, 16 * vectors, runs, count, positions, args.y + at, residual);
       }
     }
   }
