@@ -31,7 +31,7 @@ enum class Activation : uint8_t {
   expm1,
   erf,
   soft_cap,  // alpha·tanh(x/alpha)
-  clamp,         // from alpha to beta
+  clamp,     // from alpha to beta
 };
 
 // y[i] = act(x[i]) for n elements; y may be x.

@@ -28,7 +28,7 @@ struct ConvFinish {
   const float* residual = nullptr;  // as y
   bool residual_last = false;
   float scale = 1, shift = 0;  // behind the activation, one multiply-add
-  ActivationArgs act;  // activation, alpha, beta
+  ActivationArgs act;          // activation, alpha, beta
 };
 
 // A block of outputs reads a copy of its inputs, padded and split by stride: plane (channel, kd, ky mod
