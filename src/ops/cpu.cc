@@ -15,8 +15,11 @@ const cpu::KernelTable& cpu_kernel_table() {
     cpu::add_activation_rows(t);
     cpu::add_shape_rows(t);
     cpu::add_parts_rows(t);
+    cpu::add_move_rows(t);
     cpu::add_gather_rows(t);
+    cpu::add_fast_gather_rows(t);
     cpu::add_reduce_rows(t);
+    cpu::add_fast_reduce_rows(t);
     cpu::add_norm_rows(t);
     cpu::add_channel_norm_rows(t);
     cpu::add_interpolate_rows(t);

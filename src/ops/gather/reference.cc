@@ -213,7 +213,7 @@ void add_gather_rows(KernelTable& t) {
   auto add = [&](Op op, const char* name, void (*run)(Call&)) {
     t.add({.op = op, .name = name, .cost = 1000, .reject = reject_strings, .run = run});
   };
-  add(Op::Gather, "gather", run_gather);
+  add(Op::Gather, "gather_reference", run_gather);
   add(Op::GatherElements, "gather_elements_reference", run_gather_elements);
   add(Op::GatherNd, "gather_nd_reference", run_gather_nd);
   add(Op::ScatterElements, "scatter_elements_reference", run_scatter_elements);

@@ -8,5 +8,7 @@ namespace cyb::cpu {
 
 // The axes that a reduce_* node goes over, as bits.
 uint32_t reduced_axes(const Call& c);
+// By definition, over any axes.
+void reduce_reference(Call& c);
 
 }  // namespace cyb::cpu

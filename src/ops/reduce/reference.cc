@@ -96,10 +96,6 @@ void reduce(const Call& c) {
   });
 }
 
-void run_reduce(Call& c) {
-  visit_dtype(c.in[0].dtype, [&](auto tag) { reduce<typename decltype(tag)::type>(c); });
-}
-
 // Rows along an axis: f(row start, stride).
 template <class F>
 void along(const Shape& shape, int axis, F&& f) {
@@ -203,6 +199,10 @@ const char* only_floats(const Query& q) { return is_float(q.dtype(0)) ? nullptr 
 
 }  // namespace
 
+void reduce_reference(Call& c) {
+  visit_dtype(c.in[0].dtype, [&](auto tag) { reduce<typename decltype(tag)::type>(c); });
+}
+
 uint32_t reduced_axes(const Call& c) {
   const auto& a = c.attrs<ir::ReduceAttrs>();
   const int rank = c.in[0].shape.rank();
@@ -218,7 +218,7 @@ void add_reduce_rows(KernelTable& t) {
     t.add({.op = op, .name = name, .cost = 1000, .reject = reject_strings, .run = run});
   };
   for (Op op : {Op::ReduceSum, Op::ReduceMean, Op::ReduceMax, Op::ReduceMin, Op::ReduceProd})
-    add(op, "reduce_reference", run_reduce);
+    add(op, "reduce_reference", reduce_reference);
   for (Op op : {Op::Argmax, Op::Argmin}) add(op, "arg_reference", run_arg);
   add(Op::TopK, "top_k_reference", run_top_k);
   for (Op op : {Op::CumSum, Op::CumProd}) add(op, "cumulative_reference", run_cumulative);

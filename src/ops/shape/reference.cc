@@ -54,7 +54,7 @@ void run_slice(Call& c) {
     const int64_t step = c.has(4) ? integer_at(c.in[4], i) : 1;
     const ir::SliceBounds b = ir::slice_bounds(x[axis], integer_at(c.in[1], i), integer_at(c.in[2], i), step);
     offset += b.start * strides[static_cast<size_t>(axis)];
-    strides[static_cast<size_t>(axis)] *= step;
+    if (b.count > 1) strides[static_cast<size_t>(axis)] *= step;
   }
   if (c.out[0].elements() > 0) strided(c.in[0], c.out[0], offset, strides);
 }
