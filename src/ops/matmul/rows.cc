@@ -372,6 +372,7 @@ void add_matmul_rows(KernelTable& t) {
          .encoded = 2,
          .reject = reject_not_f32,
          .run = run_reference});
+  add_typed_matmul_rows(t);
 }
 
 void add_embed_rows(KernelTable& t) {
