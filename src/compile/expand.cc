@@ -14,7 +14,7 @@ namespace {
 
 class Expander {
  public:
-  Expander(const Program& p, Graph& g, const std::function<bool(const Node&)>& k)
+  Expander(const Program& p, Graph& g, const std::function<bool(const Graph&, const Node&)>& k)
       : program(p), graph(g), keep(k) {}
 
   void run() {
@@ -22,7 +22,7 @@ class Expander {
     graph.nodes.clear();
     for (Node& node : old) {
       for (auto& region : node.regions) Expander(program, *region, keep).run();
-      if (keep(node) || !decompose(node)) graph.nodes.push_back(std::move(node));
+      if (keep(graph, node) || !decompose(node)) graph.nodes.push_back(std::move(node));
     }
     renumber(graph);
   }
@@ -168,12 +168,13 @@ class Expander {
 
   const Program& program;
   Graph& graph;
-  const std::function<bool(const Node&)>& keep;
+  const std::function<bool(const Graph&, const Node&)>& keep;
 };
 
 }  // namespace
 
-void expand(const Program& program, Graph& graph, const std::function<bool(const Node&)>& keep) {
+void expand(const Program& program, Graph& graph,
+            const std::function<bool(const Graph&, const Node&)>& keep) {
   Expander(program, graph, keep).run();
 }
 

@@ -51,7 +51,8 @@ void fuse(const ir::Program& program, ir::Graph& graph, FusionLog& log);
 void optimize(const ir::Program& program, ir::Graph& graph, FusionLog& log);
 
 // Fused operators back into primitive ones, those for which `keep` is false.
-void expand(const ir::Program& program, ir::Graph& graph, const std::function<bool(const ir::Node&)>& keep);
+void expand(const ir::Program& program, ir::Graph& graph,
+            const std::function<bool(const ir::Graph&, const ir::Node&)>& keep);
 
 // Sets Value::node after nodes moved, and restores topological order. Throws InvalidFile on a cycle.
 void renumber(ir::Graph& graph);

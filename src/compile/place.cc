@@ -131,7 +131,8 @@ std::unique_ptr<CompiledGraph> compile_graph(const Program& program, const Graph
   // What passes made of constants is constant.
   if (s.fusion && s.evaluate) fold(program, g, s.evaluate);
   // What the preferred backend cannot run fused, it may run in parts.
-  expand(program, g, [&](const Node& node) { return takes(s, 0, program, g, node, nullptr); });
+  expand(program, g,
+         [&](const Graph& where, const Node& node) { return takes(s, 0, program, where, node, nullptr); });
   auto out = place(program, std::move(g), s, state_place);
   out->nodes_before_fusion = before;
   out->fusions = std::move(log);

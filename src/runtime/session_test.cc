@@ -101,6 +101,25 @@ TEST(Session, RunsIfLoopAndNonZero) {
   }
 }
 
+// A region's nodes are looked at with the region's values, of which there may be more than in the graph
+// around.
+TEST(Session, RegionsAreLargerThanTheirGraph) {
+  std::string steps = "a0 = exp(x)\n";
+  for (int i = 1; i < 200; i++) steps += fmt::format("a{} = add(a{}, x)\n", i, i - 1);
+  Fixture f(fmt::format(R"(ir 1
+graph main(x: f32[N], c: bool[]) -> (r: f32[N])
+r = if(c) {{
+  () -> (a199: f32[N])
+{}}} else {{
+  () -> (b: f32[N])
+  b = neg(x)
+}}
+)",
+                        steps));
+  const auto out = f.run({Tensor::f32({2}, {0, 0}), boolean(true)});
+  EXPECT_EQ(out[0], Tensor::f32({2}, {1, 1}));
+}
+
 TEST(Session, ShapeArithmeticStaysOnTheHost) {
   Fixture f(R"(ir 1
 graph main(x: f32[A, B]) -> (y: f32[?, ?])

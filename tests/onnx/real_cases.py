@@ -103,7 +103,7 @@ def recognizer(call):
 
 def classifier(call):
     outputs = {}
-    for height, width in ((48, 192), (32, 256)):
+    for height, width in ((48, 192), (48, 128)):
         line = line_of(width)[:height] * 2 - 1
         both = np.concatenate([channels_first(line), channels_first(line[::-1, ::-1])])
         outputs[f"{height}x{width}"] = call({"x": both})["save_infer_model/scale_0.tmp_1"]
