@@ -28,7 +28,10 @@ int64_t position(const Labels& labels, int label) {
 
 class Einsum {
  public:
-  explicit Einsum(NodeContext& c) : c_(c) { parse(c.attr_string("equation", "")); }
+  // Integers multiply in f64, which holds their sums exactly up to 2^53.
+  explicit Einsum(NodeContext& c) : c_(c), work_(is_float(c.dtype(0)) ? c.dtype(0) : DType::f64) {
+    parse(c.attr_string("equation", ""));
+  }
 
   ValueId run() {
     Term sum = prepare(0);
@@ -40,7 +43,7 @@ class Einsum {
       if (!contains(sum.labels, label)) c_.invalid("the equation's result has an index of no operand");
       order.push_back(position(sum.labels, label));
     }
-    return c_.permute(sum.id, order);
+    return c_.cast(c_.permute(sum.id, order), c_.dtype(0));
   }
 
  private:
@@ -74,7 +77,7 @@ class Einsum {
     for (int i = 0;; i++) {
       const size_t comma = left.find(',');
       if (i >= c_.inputs()) c_.invalid("the equation has more operands than the node");
-      terms_.push_back({c_.in(i), parse_term(left.substr(0, comma), c_.rank(i))});
+      terms_.push_back({c_.cast(c_.in(i), work_), parse_term(left.substr(0, comma), c_.rank(i))});
       if (comma == std::string_view::npos) break;
       left.remove_prefix(comma + 1);
     }
@@ -183,16 +186,19 @@ class Einsum {
     return reshape_to(c_, x, c_.concat(parts, 0));
   }
 
-  // Axis `at` becomes the axes of `like` that `labels` name.
-  ValueId divide(ValueId x, int64_t at, const Term& like, const Labels& labels) {
-    if (labels.size() == 1) return x;
-    if (labels.empty()) return c_.squeeze(x, {at});
+  // [batch, left, right] with the axes that `left` and `right` name in their terms.
+  ValueId divide(ValueId z, size_t batch, const Term& x, const Labels& left, const Term& y,
+                 const Labels& right) {
+    if (left.size() == 1 && right.size() == 1) return z;
+    const auto at = static_cast<int64_t>(batch);
+    if (left.size() == 1 && right.empty()) return c_.squeeze(z, {at + 1});
+    if (left.empty() && right.size() == 1) return c_.squeeze(z, {at});
     std::vector<ValueId> parts;
-    const int rank = c_.type_of(x).rank();
-    for (int64_t i = 0; i < at; i++) parts.push_back(c_.dim_of(x, i));
-    for (int label : labels) parts.push_back(c_.dim_of(like.id, position(like.labels, label)));
-    for (int64_t i = at + 1; i < rank; i++) parts.push_back(c_.dim_of(x, i));
-    return reshape_to(c_, x, c_.concat(parts, 0));
+    for (int64_t i = 0; i < at; i++) parts.push_back(c_.dim_of(z, i));
+    for (int label : left) parts.push_back(c_.dim_of(x.id, position(x.labels, label)));
+    for (int label : right) parts.push_back(c_.dim_of(y.id, position(y.labels, label)));
+    if (parts.empty()) return as_scalar(c_, z);
+    return reshape_to(c_, z, c_.concat(parts, 0));
   }
 
   ValueId arrange(const Term& t, const std::vector<const Labels*>& groups) {
@@ -235,11 +241,11 @@ class Einsum {
            : merge(merge(b, nb + size(sum), size(right)), nb, size(sum));
     ValueId z =
         c_.op(Op::Matmul, {a, b}, ir::MatmulAttrs{.form = nt ? ir::MatmulForm::nt : ir::MatmulForm::nn});
-    z = divide(z, nb + 1, y, right);
-    return {divide(z, nb, x, left), labels};
+    return {divide(z, batch.size(), x, left, y, right), labels};
   }
 
   NodeContext& c_;
+  DType work_;
   std::vector<Term> terms_;
   Labels result_;
   int widest_ = 0;  // axes of the longest ellipsis

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "import/onnx/onnx.pb.h"
 #include "import/onnx/ops.h"
 
 namespace cyb::onnx {
@@ -13,7 +14,7 @@ void convert_constant_of_shape(NodeContext& c) {
   ValueId value;
   if (std::optional<Tensor> t = c.attr_tensor("value")) {
     if (t->elements() != 1) c.invalid("'value' must have one element");
-    elem = elem_of(t->type());
+    elem = static_cast<Elem>(c.attr("value")->t().data_type());
     value = c.constant(t->reshaped({}));
   } else {
     value = c.scalar(DType::f32, 0);
