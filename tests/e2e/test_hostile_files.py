@@ -20,13 +20,13 @@ import sys
 import tempfile
 import time
 
-from hostile import folders, gguf_files, model_files
+from hostile import folders, gguf_files, model_files, onnx_files, onnx_runs
 
 SECONDS, MEGABYTES = 5, 200
 
 
 def all_cases():
-    for maker in (gguf_files, folders, model_files):
+    for maker in (gguf_files, folders, model_files, onnx_files, onnx_runs):
         yield from maker.cases()
 
 
@@ -36,6 +36,8 @@ def run(program, case, place):
     for name, content in case.files.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_bytes(content)
+    for name, to in case.links.items():
+        (source / name).symlink_to(to)
     source.mkdir(exist_ok=True)
     out = place / "out"
     out.mkdir()
@@ -57,7 +59,8 @@ def run(program, case, place):
     process.returncode = code = os.waitstatus_to_exitcode(status)
     seconds, megabytes = time.monotonic() - start, usage.ru_maxrss / 1e3
     text = errors.read_text(errors="replace")
-    lines = [line for line in text.splitlines() if line.strip()]
+    # `run` says that it imports first.
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("importing ", "warning: "))]
     wrong = []
     if re.search(r"Sanitizer|runtime error:", text):
         wrong.append("a sanitizer reports")

@@ -13,6 +13,7 @@ class Case:
     files: dict            # relative path -> bytes
     command: tuple         # of cyb-llm, {path} is the file or folder
     target: str = ""       # which of the files (or the folder itself) the command gets
+    links: dict = dataclasses.field(default_factory=dict)   # relative path -> what the symbolic link holds
     valid: bool = False    # the unspoilt file: it must be accepted, or the other cases prove nothing
 
 
