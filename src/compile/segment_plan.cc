@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/checked.h"
+#include "base/system_memory.h"
 #include "ir/infer.h"
 
 namespace cyb::compile {
@@ -61,6 +63,18 @@ class Planner {
   ValueState& state(ValueId id) { return plan.values[static_cast<size_t>(id)]; }
   ValueId root(ValueId id) { return state(id).root == kNone ? id : state(id).root; }
 
+  // Shapes may come from data: what no machine holds must not wrap, nor be asked for bit by bit.
+  void check_size(const Shape& shape, DType dtype, ValueId id) const {
+    static const uint64_t memory = usable_memory();
+    uint64_t bytes = size_of(dtype);
+    for (const int64_t d : shape)
+      if (d < 0 || !checked_mul(bytes, static_cast<uint64_t>(d), &bytes) || bytes > (1ull << 46) ||
+          (memory && bytes > memory))
+        throw error(ErrorKind::OutOfMemory, "graph '{}', node '{}': no memory for a value of shape {}",
+                    g.name, g.value(id).name, to_string(shape))
+            .advise("look at the sizes that the inputs ask for");
+  }
+
   // Plans one node; false where a value must be read first.
   bool node(int index) {
     const Node& n = g.nodes[static_cast<size_t>(index)];
@@ -102,6 +116,7 @@ class Planner {
       v.known = true;
       v.dtype = t.dtype;
       v.shape = shape_of(t);
+      check_size(v.shape, v.dtype, n.results[k]);
       v.on.assign(s.backends.size(), false);
     }
     if (on_host(n, types)) return true;

@@ -363,6 +363,12 @@ class GraphRunner::Run {
     return out;
   }
 
+  Error endless(int64_t rounds) const {
+    return error(ErrorKind::UnsupportedModel, "graph '{}': a loop of {} rounds or more; at most {} are run",
+                 g_.name, rounds, ctx_.max_loop)
+        .advise("the loop has no end; look at its condition and at how many rounds the inputs ask for");
+  }
+
   void loop(const Node& n, GraphRunner& body, const Outer& outer) {
     const auto carried = static_cast<size_t>(n.as<LoopAttrs>().carried);
     const int64_t trips = n.operands[0] == kNone ? INT64_MAX : host(n.operands[0])->integer(0);
@@ -372,10 +378,14 @@ class GraphRunner::Run {
     for (size_t i = 0; i < carried; i++) values.push_back(*host(n.operands[i + 2]));
     std::vector<std::vector<Tensor>> stacked(n.results.size() - carried);
     const bool conditional = n.operands[1] != kNone || n.operands[0] == kNone;
+    // A body that never changes the condition runs all its rounds.
+    const Graph& rounds = body.graph_.graph;
+    const bool settled = !conditional || rounds.outputs[0] == rounds.inputs[1];
+    if (settled && condition.at<uint8_t>(0) && trips > ctx_.max_loop) throw endless(trips);
     Tensor i64(DType::i64, {});
     std::vector<Tensor> results;
     for (int64_t i = 0; i < trips && condition.at<uint8_t>(0); i++) {
-      if (i >= ctx_.max_loop) throw error(ErrorKind::Usage, "a loop ran {} times", i);
+      if (i >= ctx_.max_loop) throw endless(i);
       i64.at<int64_t>(0) = i;
       std::vector<const Tensor*> inputs = {&i64, &condition};
       for (const Tensor& t : values) inputs.push_back(&t);

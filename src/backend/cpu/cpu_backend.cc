@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/checked.h"
+#include "base/system_memory.h"
 
 namespace cyb::cpu {
 namespace {
@@ -198,10 +199,12 @@ class CpuBackend final : public Backend {
 
 HostBuffer::HostBuffer(uint64_t bytes) : size_(bytes) {
   const uint64_t rounded = round_up<uint64_t>(std::max<uint64_t>(bytes, 1), kAlign);
-  data_ = static_cast<uint8_t*>(std::aligned_alloc(kAlign, rounded));
+  // The system may promise more than there is, and end the process when it is touched.
+  static const uint64_t memory = usable_memory();
+  if (!memory || rounded <= memory) data_ = static_cast<uint8_t*>(std::aligned_alloc(kAlign, rounded));
   if (!data_)
     throw error(ErrorKind::OutOfMemory, "no memory for {} MB of activations", bytes >> 20)
-        .advise("use a shorter context or prompt (--ctx)");
+        .advise("use a shorter context or prompt (--ctx), or smaller inputs");
 }
 
 HostBuffer::~HostBuffer() { std::free(data_); }

@@ -48,7 +48,7 @@ class HostBuffer final : public Buffer {
 
  private:
   uint64_t size_;
-  uint8_t* data_;
+  uint8_t* data_ = nullptr;
 };
 
 // Runs one node on host tensors by its reference row: shape arithmetic, data-dependent shapes.

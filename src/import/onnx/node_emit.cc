@@ -64,7 +64,7 @@ ValueId NodeContext::reshape(ValueId x, std::vector<int64_t> shape) {
 }
 
 ValueId NodeContext::permute(ValueId x, std::vector<int64_t> axes) {
-  bool same = true;
+  bool same = !type_of(x).known_rank || type_of(x).dims.size() == axes.size();
   for (size_t i = 0; i < axes.size(); i++) same = same && axes[i] == static_cast<int64_t>(i);
   return same ? x : op(Op::Permute, {x}, ir::AxesAttrs{std::move(axes)});
 }
@@ -88,7 +88,23 @@ ValueId NodeContext::slice(ValueId x, int64_t axis, int64_t start, int64_t end) 
 }
 
 ValueId NodeContext::concat(std::vector<ValueId> xs, int64_t axis) {
-  if (xs.size() == 1) return xs[0];
+  if (xs.size() == 1) {
+    const Type& t = type_of(xs[0]);
+    if (t.known_rank && (axis < -t.rank() || axis >= t.rank()))
+      invalid(fmt::format("axis {} of rank {}", axis, t.rank()));
+    return xs[0];
+  }
+  // Programs bound the operands of a node: many parts are joined in groups.
+  constexpr size_t kMost = 128;
+  while (xs.size() > kMost) {
+    std::vector<ValueId> joined;
+    for (size_t i = 0; i < xs.size(); i += kMost)
+      joined.push_back(op(Op::Concat,
+                          {xs.begin() + static_cast<ptrdiff_t>(i),
+                           xs.begin() + static_cast<ptrdiff_t>(std::min(i + kMost, xs.size()))},
+                          ir::AxisAttrs{axis}));
+    xs = std::move(joined);
+  }
   return op(Op::Concat, std::move(xs), ir::AxisAttrs{axis});
 }
 

@@ -22,6 +22,13 @@ int spatial_axes(NodeContext& c) {
 }
 
 void read_conv(NodeContext& c, ConvAttrs& a) {
+  // The weight says how large the kernel is; where the attribute does too, they must agree.
+  const std::vector<int64_t> kernel = c.attr_ints("kernel_shape");
+  const Type& w = c.in_type(1);
+  for (size_t i = 0; w.known_rank && i < kernel.size(); i++)
+    if (w.dims.size() != kernel.size() + 2 ||
+        (w.dims[i + 2].is_number() && !(w.dims[i + 2] == Dim(kernel[i]))))
+      c.invalid("kernel_shape is not the shape of the weight's kernels");
   a.strides = c.attr_ints("strides");
   a.pads = c.attr_ints("pads");
   a.dilations = c.attr_ints("dilations");

@@ -13,8 +13,10 @@ class Case:
     files: dict            # relative path -> bytes
     command: tuple         # of cyb-llm, {path} is the file or folder
     target: str = ""       # which of the files (or the folder itself) the command gets
-    links: dict = dataclasses.field(default_factory=dict)   # relative path -> what the symbolic link holds
     valid: bool = False    # the unspoilt file: it must be accepted, or the other cases prove nothing
+    links: dict = dataclasses.field(default_factory=dict)   # relative path -> what the symbolic link holds
+    memory: int = 0        # MB of address space that the program gets; what it then uses at most
+    lenient: bool = False  # a success is no fault either: what ONNX leaves open
 
 
 def numbers(name, count):

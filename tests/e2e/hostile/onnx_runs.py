@@ -152,9 +152,6 @@ def shaped():
     yield "RandomNormal huge", [node("RandomNormal", [], ["y"], "here", shape=[2**40, 2**20])], [], []
     yield "EyeLike of rank 3", [node("EyeLike", ["x"], ["y"], "here")], [("x", FLOAT, ["a", "b", "c"], "random:2x2x2")], []
     yield "Bernoulli of more than certain", [node("RandomUniform", [], ["y"], "here", shape=[-1])], [], []
-    yield "an input of another shape", [node("Relu", ["x"], ["y"])], [("x", FLOAT, [4, 4], LAST)], []
-    yield "two inputs that differ where they must not", [node("Add", ["x", "z"], ["y"])], [
-        ("x", FLOAT, ["n"], "random:2"), ("z", FLOAT, ["n"], "random:3")], []
 
 
 def indices():
@@ -195,17 +192,24 @@ def command(inputs):
     return tuple(out)
 
 
+# A success is no fault: what lies outside is not read, and ONNX does not say what comes of it.
+LENIENT = ("index: ", "Pad reflecting more", "OneHot negative")
+
+
 def cases():
     x = ("x", FLOAT, ["n", "m"], LAST)
     fine = content([node("Relu", ["x"], ["y"])], [x], [])
     yield Case("onnx run/valid", {"m.onnx": fine}, ("run", "{path}", "--input", f"x={LAST}"), "m.onnx", valid=True)
     for name, nodes, (kind, dims, values), initializers in asking():
         constant = tensor("a", dims, kind, values)
-        yield Case(f"onnx run/{name}, constant", {"m.onnx": content(nodes, [x], [*initializers, constant])}, command([x]), "m.onnx")
+        yield Case(f"onnx run/{name}, constant", {"m.onnx": content(nodes, [x], [*initializers, constant])}, command([x]), "m.onnx",
+                   lenient=name.startswith(LENIENT))
         if len(values) > 1000 or any(v != v or v in (float("inf"),) for v in values):
             continue        # no literal of the command line
         given = ("a", kind, dims, json.dumps(values if dims else values[0]))
-        yield Case(f"onnx run/{name}, input", {"m.onnx": content(nodes, [x, given], initializers)}, command([x, given]), "m.onnx")
+        yield Case(f"onnx run/{name}, input", {"m.onnx": content(nodes, [x, given], initializers)}, command([x, given]),
+                   "m.onnx", lenient=name.startswith(LENIENT))
     for title, maker in (("", shaped), ("index: ", indices), ("", loops)):
         for name, nodes, inputs, initializers in maker():
-            yield Case(f"onnx run/{title}{name}", {"m.onnx": content(nodes, inputs, initializers)}, command(inputs), "m.onnx")
+            yield Case(f"onnx run/{title}{name}", {"m.onnx": content(nodes, inputs, initializers)}, command(inputs), "m.onnx",
+                       lenient=title.startswith(LENIENT), memory=1000 if "doubles" in name else 0)
