@@ -28,11 +28,9 @@ std::unique_ptr<ModelProto> parse_model(const MappedFile& file) {
 Opsets read_opsets(const ModelProto& model) {
   Opsets opsets;
   for (const OperatorSetIdProto& o : model.opset_import()) opsets[domain_of(o.domain())] = o.version();
-  const bool said = opsets.contains("");
-  const int64_t version = said ? opsets[""] : 1;
+  const int64_t version = opsets.try_emplace("", 1).first->second;  // ONNX's default
   if (version < kOldestOpset)
-    throw error(ErrorKind::UnsupportedModel, "found operator set {}{}", version,
-                said ? "" : " (the file names none)")
+    throw error(ErrorKind::UnsupportedModel, "found operator set {}", version)
         .advise("export the model with operator set {} to {}", kOldestOpset, kNewestOpset);
   if (version > kNewestOpset)
     throw error(ErrorKind::UnsupportedModel, "found operator set {}, the newest that is known is {}", version,
