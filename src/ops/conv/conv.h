@@ -67,11 +67,15 @@ struct ConvArgs {
   }
 };
 
+struct WinogradArgs;
+
 struct ConvKernels {
   Isa isa;
   int rows, vectors;  // the largest tile: output channels, vectors of 16 positions
   // Items [begin, end) of ConvArgs::items(); `copy` is `blocks.floats` long.
   void (*product)(const ConvArgs& args, int64_t begin, int64_t end, float* copy);
+  int winograd_vectors;  // WinogradArgs::vectors
+  void (*winograd)(const WinogradArgs& args, int64_t begin, int64_t end, float* scratch);
 };
 
 const ConvKernels& conv_kernels(Isa isa);

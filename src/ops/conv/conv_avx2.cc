@@ -3,11 +3,19 @@
 #define CYB_SIMD simd_avx2
 #define CYB_SIMD_TARGET HWY_AVX2
 #include "ops/conv/product-inl.h"
+#include "ops/conv/winograd-inl.h"
 
 namespace cyb {
 
 extern const ConvKernels kConv_avx2;
-constexpr ConvKernels kTable = {Isa::avx2, CYB_SIMD::kTileRows, CYB_SIMD::kTileVectors, CYB_SIMD::product};
+constexpr ConvKernels kTable = {
+    Isa::avx2,
+    CYB_SIMD::kTileRows,
+    CYB_SIMD::kTileVectors,
+    CYB_SIMD::product,
+    CYB_SIMD::kWinogradVectors,
+    CYB_SIMD::winograd,
+};
 const ConvKernels kConv_avx2 = kTable;
 
 }  // namespace cyb

@@ -3,14 +3,18 @@
 #pragma once
 
 #include "backend/cpu/kernel.h"
+#include "ir/ops/conv.h"
 #include "ops/conv/conv.h"
 
 namespace cyb::cpu {
 
 void add_conv_reference(KernelTable& table);
+void add_conv_winograd(KernelTable& table);
 
 // What the rows share.
-const char* reject_conv_types(const Query& query);
+// Why no fast kernel takes the node: types, a residual that broadcasts.
+const char* reject_conv(const Query& query);
+const ir::ConvAttrs& conv_attrs(const ir::Node& node);
 // Bias, residual and activation of a convolution or fused convolution.
 ConvFinish conv_finish(const Call& call);
 

@@ -2,11 +2,19 @@
 // The convolution kernels in plain C++.
 #define CYB_SIMD simd_scalar
 #include "ops/conv/product-inl.h"
+#include "ops/conv/winograd-inl.h"
 
 namespace cyb {
 
 extern const ConvKernels kConv_scalar;
-constexpr ConvKernels kTable = {Isa::scalar, CYB_SIMD::kTileRows, CYB_SIMD::kTileVectors, CYB_SIMD::product};
+constexpr ConvKernels kTable = {
+    Isa::scalar,
+    CYB_SIMD::kTileRows,
+    CYB_SIMD::kTileVectors,
+    CYB_SIMD::product,
+    CYB_SIMD::kWinogradVectors,
+    CYB_SIMD::winograd,
+};
 const ConvKernels kConv_scalar = kTable;
 
 }  // namespace cyb

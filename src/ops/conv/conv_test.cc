@@ -87,7 +87,7 @@ std::unique_ptr<Built> build(const TestCase& t, uint32_t seed) {
     fill(a);
     a.act = t.act;
     a.alpha = 0.2;
-    a.beta = 0.5;
+    a.beta = t.act == ir::ConvActivation::clamp ? 5 : 0.5;
     a.residual_last = t.residual_last;
     n.attrs = std::make_unique<ir::TypedAttrs<ir::FusedConvAttrs>>(a);
   } else if (t.op == Op::Conv1d || t.op == Op::Conv2d || t.op == Op::Conv3d) {
@@ -244,6 +244,33 @@ TEST(ConvKernels, RandomConvolutionsAreTheDefinition) {
     }
     check(t, seed);
   }
+}
+
+TEST(ConvKernels, WinogradIsTheDefinition) {
+  std::mt19937 r(5);
+  for (uint32_t seed = 0; seed < 26; seed++) {
+    TestCase t;
+    t.op = seed % 2 ? Op::FusedConv : Op::Conv2d;
+    const int64_t in = pick(r, 9, 40), out = pick(r, 9, 70);
+    t.x = {pick(r, 1, 2), in, pick(r, 4, 30), pick(r, 4, 70)};
+    t.w = {out, in, 3, 3};
+    t.pads = {pick(r, 0, 2), pick(r, 0, 2), pick(r, 0, 2), pick(r, 0, 2)};
+    t.weight = true;
+    t.bias = pick(r, 0, 1);
+    if (t.op == Op::FusedConv) {
+      t.residual = pick(r, 0, 1);
+      t.residual_last = pick(r, 0, 1);
+      t.act = static_cast<ir::ConvActivation>(seed / 2 % 13);
+    }
+    check(t, seed);
+  }
+  TestCase t;  // chains longer than one, segments of a row
+  t.op = Op::Conv2d;
+  t.weight = t.bias = true;
+  t.x = {1, 300, 5, 90};
+  t.w = {40, 300, 3, 3};
+  t.pads = {1, 1, 1, 1};
+  check(t, 100);
 }
 
 // Rows and columns cut into several blocks, chains longer than one, many channels.

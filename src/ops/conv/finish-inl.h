@@ -63,23 +63,16 @@ static void finish_tile(const ConvFinish& f, const float* total, int64_t rows, i
 using FinishTile = void (*)(const ConvFinish& f, const float* total, int64_t rows, int64_t width,
                             const Run* runs, int count, int64_t positions, float* y, const float* residual);
 
+#define CYB_CONV_ACTIVATIONS(f)                                                                      \
+  f(relu) f(leaky_relu) f(clamp) f(sigmoid) f(tanh) f(silu) f(gelu_erf) f(gelu_tanh) f(hard_sigmoid) \
+      f(hard_swish) f(mish) f(elu)
+
 static FinishTile finish_tile_of(Activation kind) {
   switch (kind) {
 #define CYB_CASE(name)   \
   case Activation::name: \
     return finish_tile<Activation::name>;
-    CYB_CASE(relu)
-    CYB_CASE(leaky_relu)
-    CYB_CASE(clamp)
-    CYB_CASE(sigmoid)
-    CYB_CASE(tanh)
-    CYB_CASE(silu)
-    CYB_CASE(gelu_erf)
-    CYB_CASE(gelu_tanh)
-    CYB_CASE(hard_sigmoid)
-    CYB_CASE(hard_swish)
-    CYB_CASE(mish)
-    CYB_CASE(elu)
+    CYB_CONV_ACTIVATIONS(CYB_CASE)
 #undef CYB_CASE
     default:
       return finish_tile<Activation::identity>;

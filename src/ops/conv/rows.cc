@@ -11,12 +11,6 @@ namespace cyb::cpu {
 
 using ir::Op;
 
-const char* reject_conv_types(const Query& q) {
-  for (size_t i = 0; i < q.operands.size(); i++)
-    if (q.has(i) && q.dtype(i) != DType::f32) return "not f32";
-  return nullptr;
-}
-
 ConvFinish conv_finish(const Call& c) {
   ConvFinish f;
   f.bias = c.has(2) ? c.in[2].f32() : nullptr;
@@ -62,14 +56,12 @@ ConvFinish conv_finish(const Call& c) {
   return f;
 }
 
-namespace {
-
 const ir::ConvAttrs& conv_attrs(const ir::Node& node) {
   return node.op == Op::FusedConv ? node.as<ir::FusedConvAttrs>() : node.as<ir::ConvAttrs>();
 }
 
 // A residual that broadcasts is left to the definition.
-const char* reject_residual(const Query& q) {
+static const char* reject_residual(const Query& q) {
   if (q.node.op != Op::FusedConv || !q.has(3)) return nullptr;
   const ir::Type &x = *q.operands[0], &w = *q.operands[1];
   if (!x.is_concrete() || !w.is_concrete() || !q.operands[3]->is_concrete()) return nullptr;
@@ -81,10 +73,17 @@ const char* reject_residual(const Query& q) {
   return y == shape_of(*q.operands[3]) ? nullptr : "the residual broadcasts";
 }
 
+const char* reject_conv(const Query& q) {
+  for (size_t i = 0; i < q.operands.size(); i++)
+    if (q.has(i) && q.dtype(i) != DType::f32) return "not f32";
+  return reject_residual(q);
+}
+
+namespace {
+
 // The copy of a block's inputs is at least one tile wide, whatever the taps.
 const char* reject_product(const Query& q) {
-  if (const char* why = reject_conv_types(q)) return why;
-  if (const char* why = reject_residual(q)) return why;
+  if (const char* why = reject_conv(q)) return why;
   const ir::ConvAttrs& a = conv_attrs(q.node);
   const ir::Dims& w = q.operands[1]->dims;
   double floats = w.size() > 1 && w[1].is_number() ? static_cast<double>(w[1].number()) : 1;
@@ -172,6 +171,7 @@ void add_conv_rows(KernelTable& t) {
   add_rows<Isa::avx2>(t, "conv_avx2");
   add_rows<Isa::neon>(t, "conv_neon");
   add_rows<Isa::scalar>(t, "conv_plain");
+  add_conv_winograd(t);
   add_conv_reference(t);
 }
 

@@ -139,6 +139,53 @@ CYB_INLINE void load_pairs(const float* p, Vec* even, Vec* odd) {
 CYB_INLINE void store_pairs(float* p, Vec even, Vec odd) {
   CYB_PARTS hn::StoreInterleaved2(even.v[i], odd.v[i], Lanes(), p + 2 * i * kLanes);
 }
+// to[j][i] = from[i][j] for 16 × 16 floats whose rows are `from_stride` and `to_stride` apart.
+template <int part, class Tag>
+CYB_INLINE auto load_blocks(Tag tag, const float* from, int64_t stride) {
+  constexpr size_t lanes = hn::MaxLanes(Tag());
+  const hn::CappedTag<float, 4> quarter;
+  const float* p = from + lanes * part * stride;
+  if constexpr (lanes == 4) {
+    return hn::LoadU(quarter, p);
+  } else {
+    const hn::CappedTag<float, 8> half;
+    const auto low = hn::Combine(half, hn::LoadU(quarter, p + 4 * stride), hn::LoadU(quarter, p));
+    if constexpr (lanes == 8) {
+      return low;
+    } else {
+      return hn::Combine(
+          tag, hn::Combine(half, hn::LoadU(quarter, p + 12 * stride), hn::LoadU(quarter, p + 8 * stride)),
+          low);
+    }
+  }
+}
+template <int part>
+CYB_INLINE void transpose_part(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+  const hn::RepartitionToWide<Lanes> pairs;
+  for (int j = 0; j < 16; j += 4, from += 4, to += 4 * to_stride) {
+    const auto a = load_blocks<part>(Lanes(), from, from_stride);
+    const auto b = load_blocks<part>(Lanes(), from + from_stride, from_stride);
+    const auto c = load_blocks<part>(Lanes(), from + 2 * from_stride, from_stride);
+    const auto d = load_blocks<part>(Lanes(), from + 3 * from_stride, from_stride);
+    const auto ab = hn::BitCast(pairs, hn::InterleaveLower(Lanes(), a, b));  // a0 b0 a1 b1
+    const auto cd = hn::BitCast(pairs, hn::InterleaveLower(Lanes(), c, d));
+    const auto ab2 = hn::BitCast(pairs, hn::InterleaveUpper(Lanes(), a, b));
+    const auto cd2 = hn::BitCast(pairs, hn::InterleaveUpper(Lanes(), c, d));
+    float* p = to + kLanes * part;
+    hn::StoreU(hn::BitCast(Lanes(), hn::InterleaveLower(pairs, ab, cd)), Lanes(), p);
+    hn::StoreU(hn::BitCast(Lanes(), hn::InterleaveUpper(pairs, ab, cd)), Lanes(), p + to_stride);
+    hn::StoreU(hn::BitCast(Lanes(), hn::InterleaveLower(pairs, ab2, cd2)), Lanes(), p + 2 * to_stride);
+    hn::StoreU(hn::BitCast(Lanes(), hn::InterleaveUpper(pairs, ab2, cd2)), Lanes(), p + 3 * to_stride);
+  }
+}
+CYB_INLINE void transpose16(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+  transpose_part<0>(from, from_stride, to, to_stride);
+  if constexpr (kParts > 1) transpose_part<1 % kParts>(from, from_stride, to, to_stride);
+  if constexpr (kParts > 2) {
+    transpose_part<2 % kParts>(from, from_stride, to, to_stride);
+    transpose_part<3 % kParts>(from, from_stride, to, to_stride);
+  }
+}
 #if defined(__x86_64__)
 // Masked lanes are not touched in memory; elsewhere Highway reads them.
 #define CYB_MASKED_MEMORY 1

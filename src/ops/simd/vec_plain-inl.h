@@ -72,6 +72,11 @@ CYB_INLINE void store_pairs(float* p, Vec even, Vec odd) {
   }
 }
 
+CYB_INLINE void transpose16(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+  for (int i = 0; i < 16; ++i)
+    for (int j = 0; j < 16; ++j) to[j * to_stride + i] = from[i * from_stride + j];
+}
+
 CYB_INLINE Vec scale_by_power(Vec y, Vec t) {
   Vec r;
   CYB_PARTS {
