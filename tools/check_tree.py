@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("src", "include", "tests", "bench", "tools", "cmake", "docs")
+FOLDERS = ("src", "include", "tests", "bench", "tools", "cmake", "docs", "examples")
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 LICENSED = {".cc", ".h", ".inc", ".py", ".sh", ".cmake", ".wgsl", ".cu"}
 MAX_LINES = 700
@@ -20,7 +20,7 @@ LONG_ALLOWED = {
 # Folders whose purpose the README above them tells.
 NO_README = re.compile(r"src/ir/ops|tests/data/.*|tests/goldens/.+|tests/e2e/.+|tools/goldens/.+")
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}(?!\.md)|_[A-Z]{2,}|…|\*|<|\{|\$")
-PATH = re.compile(r"`((?:src|tests|tools|docs|bench|cmake|include)/[^`\s]*)`")
+PATH = re.compile(r"`((?:src|tests|tools|docs|bench|cmake|include|examples)/[^`\s]*)`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 

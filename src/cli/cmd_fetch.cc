@@ -67,7 +67,8 @@ struct FetchCommand {
     const ImportOptions chosen = import_options(import);
     TerminalObserver observer;
     if (no_import) {
-      fmt::print("{}\n", fetch_model(what, settings, catalog, FetchOptions{out}, observer).path);
+      fmt::print("{}\n",
+                 fetch_model(what, settings, catalog, FetchOptions{out, external_files}, observer).path);
       return;
     }
     const bool from_catalog = name.empty() && catalog.find(what);
@@ -77,7 +78,8 @@ struct FetchCommand {
       fmt::print("{} is already in the store; --force fetches it anew\n", early_name);
       return;
     }
-    import_fetched(fetch_model(what, settings, catalog, FetchOptions{}, observer), settings, chosen);
+    import_fetched(fetch_model(what, settings, catalog, FetchOptions{"", external_files}, observer), settings,
+                   chosen);
   }
 
   bool taken(const Settings& settings, const std::string& wanted) const {

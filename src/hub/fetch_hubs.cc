@@ -62,8 +62,8 @@ Fetched fetch_huggingface(const FetchContext& context, const CatalogSource& want
   if (files.size() == 1) main = files.front().path;
   const bool below = main.empty() && source.file.find('/') != std::string::npos;  // hf:org/repo:folder/file
   fetched.path = !main.empty() ? folder + "/" + main
-                 : below       ? std::filesystem::path(folder + "/" + files.back().path).parent_path().string()
-                               : folder;
+                 : below ? std::filesystem::path(folder + "/" + files.back().path).parent_path().string()
+                         : folder;
   fetched.name = store_name(main.empty() ? file_name(source.where) : model_stem(main));
   fetched.source =
       fmt::format("hf:{}@{}{}{}", source.where, repo.commit, source.file.empty() ? "" : ":", source.file);
@@ -129,9 +129,9 @@ Fetched fetch_url(const FetchContext& context, const CatalogSource& wanted) {
     throw error(ErrorKind::Usage, "'{}' is one of {} parts, a single SHA-256 cannot stand for them", name,
                 names.size())
         .advise("leave #sha256= out");
-  for (const std::string& part : names) {
+  const auto fetch = [&](const std::string& part, const std::string& address, const std::string& sha256) {
     Download what;
-    what.request.url = part == name || names.size() == 1 ? url : resolve_url(url, escape_path(part) + query);
+    what.request.url = address;
     what.advice.what = printable_url(what.request.url);
     what.advice.unauthorized =
         "the server asks for a password: put it into the address (https://user:password@host/…)";
@@ -139,12 +139,19 @@ Fetched fetch_url(const FetchContext& context, const CatalogSource& wanted) {
     what.advice.not_found = "check the address";
     what.target = folder + "/" + part;
     what.label = part;
-    what.sha256 = digest;
-    if (!already_there(context, what.target, std::nullopt, digest))
+    what.sha256 = sha256;
+    if (!already_there(context, what.target, std::nullopt, sha256))
       download(context.client, what, context.observer);
     fetched.files.push_back(what.target);
-  }
+  };
+  const auto beside = [&](const std::string& part) { return resolve_url(url, escape_path(part) + query); };
+  for (const std::string& part : names)
+    fetch(part, part == name || names.size() == 1 ? url : beside(part), digest);
   fetched.path = fetched.files.front();
+  if (context.options.companions && names.size() == 1)
+    for (const std::string& part : context.options.companions(fetched.path))
+      // Anything else is refused by who reads the model.
+      if (safe_relative_path(part) && part != name) fetch(part, beside(part), "");
   fetched.name = store_name(model_stem(name));
   fetched.source = printable_url(url);
   return fetched;

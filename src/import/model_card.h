@@ -18,4 +18,7 @@ ConfigTable lineage_of(const SourceModel& source, const std::string& path, const
 std::string card_of(const SourceModel& source, const char* family, const std::string& path,
                     const std::string& given, const ImportReport& report);
 
+// The inputs and outputs of each graph, as a section of a card.
+std::string inputs_and_outputs(const ir::Program& program);
+
 }  // namespace cyb

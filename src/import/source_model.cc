@@ -49,22 +49,32 @@ void SourceModel::check_vocabulary(int64_t tokens) {
         "the tokenizer has {} tokens, the embeddings {} rows: the last ones cannot be used", tokens, rows));
 }
 
-std::unique_ptr<SourceModel> open_source_model(const std::string& path) {
+std::unique_ptr<SourceModel> open_source_model(const std::string& path,
+                                               const std::vector<std::string>& weights) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
+  const auto no_weights = [&] {
+    if (!weights.empty())
+      throw error(ErrorKind::Usage, "--weights belongs to a program's text, and '{}' is none", path)
+          .advise("give the model alone");
+  };
   if (fs::is_directory(status)) {
+    no_weights();
     if (fs::exists(fs::path(path) / "config.json", code)) return open_hf_folder(path);
     return open_gguf_folder(path);
   }
   const MappedFile file(path);
   const FileKind kind = sniff_file(file.bytes(), file.size());
+  if (kind == FileKind::program) return open_ir_model(path, weights);
+  no_weights();
   const std::string name = fs::path(path).filename().string();
   if (kind == FileKind::gguf) return open_gguf_model(path);
   if (kind == FileKind::onnx) return open_onnx_model(path);
   if (kind == FileKind::safetensors) return open_hf_folder(path);
   if (kind == FileKind::json && (name == "config.json" || name.ends_with(".safetensors.index.json")))
     return open_hf_folder(path);
-  throw wrong_kind(kind, file.bytes(), file.size(), "a GGUF, ONNX or safetensors model").at(path);
+  throw wrong_kind(kind, file.bytes(), file.size(), "a GGUF, ONNX or safetensors model, or a program's text")
+      .at(path);
 }
 
 }  // namespace cyb

@@ -39,6 +39,7 @@ struct SourceModel {
   void check_vocabulary(int64_t tokens);
 
   std::string vocab;                                       // the text of the vocab section
+  std::string preprocessor;                                // the text of its section, may be empty
   std::string chat;                                        // Jinja, may be empty
   std::vector<std::pair<std::string, std::string>> chats;  // further templates: name, Jinja
 };
@@ -49,7 +50,11 @@ std::unique_ptr<SourceModel> open_gguf_model(const std::string& path);
 std::unique_ptr<SourceModel> open_hf_folder(const std::string& path);
 // An ONNX file, with external data beside it.
 std::unique_ptr<SourceModel> open_onnx_model(const std::string& path);
-// By content: a file of any kind, or a folder. A .safetensors file stands for its folder.
-std::unique_ptr<SourceModel> open_source_model(const std::string& path);
+// A program's text, with its weights in safetensors files.
+std::unique_ptr<SourceModel> open_ir_model(const std::string& path, const std::vector<std::string>& weights);
+// By content: a file of any kind, or a folder. A .safetensors file stands for its folder. `weights` belong to
+// a program's text.
+std::unique_ptr<SourceModel> open_source_model(const std::string& path,
+                                               const std::vector<std::string>& weights = {});
 
 }  // namespace cyb

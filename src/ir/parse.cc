@@ -564,6 +564,19 @@ class Parser {
 
 }  // namespace
 
+bool looks_like_program(std::string_view text) {
+  constexpr size_t kComments = 64 << 10;
+  text = text.substr(0, kComments);
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
+    if (!line.empty() && line.front() != '#') return line.starts_with("ir ");
+    at = end + 1;
+  }
+  return false;
+}
+
 Program parse(std::string_view text, const std::string& where, const WeightTypes& weight_types) {
   Program p = Parser(text, where, weight_types).run();
   verify(p);

@@ -24,6 +24,9 @@ std::string print_attributes(const Node& node);
 // The type of a tensor that no `weight` line declares; null result: there is none.
 using WeightTypes = std::function<const Type*(const std::string& name)>;
 
+// Whether a text begins as programs do: with "ir", behind comments.
+bool looks_like_program(std::string_view text);
+
 // Throws InvalidFile with `where`, line, column and what was expected; ShapeMismatch from shape rules. The
 // result is verified.
 Program parse(std::string_view text, const std::string& where, const WeightTypes& weight_types = nullptr);

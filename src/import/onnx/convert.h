@@ -202,6 +202,9 @@ class Registry {
 };
 const Registry& registry();
 
+// Operator sets of ONNX's own domain that are read: those below 7 as far as their forms are the later ones.
+constexpr int64_t kOldestOpset = 1, kNewestOpset = 28;
+
 // One for each ops_*.cc.
 void add_core_converters(Registry& r);    // Constant
 void add_math_converters(Registry& r);    // elementwise, comparison, logic, casts, constants, random, windows

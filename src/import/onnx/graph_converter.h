@@ -22,7 +22,6 @@ class TensorProto;
 class TypeProto;
 class ValueInfoProto;
 
-constexpr int64_t kOldestOpset = 1, kNewestOpset = 28;
 // The operator set as which an operator of ai.onnx is converted; 0 for forms that are too old.
 int64_t known_opset(std::string_view op_type, int64_t opset);
 constexpr int kMaxFunctionDepth = 16;
