@@ -94,11 +94,11 @@ class NodeContext {
   // Operands. Absent ones have an empty name or are past the end.
   int inputs() const;
   bool has(int i) const;
-  ValueId in(int i);                      // throws InvalidFile where it is absent
-  ValueId in_or_none(int i);              // kNone where it is absent
-  Elem elem(int i);                       // what ONNX calls its element type
-  const Type& type_of(ValueId id) const;  // of a value, not of an operand; copy it before emitting
-  const Type& in_type(int i) { return type_of(in(i)); }
+  ValueId in(int i);               // throws InvalidFile where it is absent
+  ValueId in_or_none(int i);       // kNone where it is absent
+  Elem elem(int i);                // what ONNX calls its element type
+  Type type_of(ValueId id) const;  // of a value, not of an operand
+  Type in_type(int i) { return type_of(in(i)); }
   DType dtype(int i) { return in_type(i).dtype; }
   int rank(int i);  // throws UnsupportedModel where only a run can tell
   int outputs() const;

@@ -81,7 +81,7 @@ Elem NodeContext::elem(int i) {
   return graph_.find(node_.input(i))->elem;
 }
 
-const Type& NodeContext::type_of(ValueId id) const { return graph_.graph().value(id).type; }
+Type NodeContext::type_of(ValueId id) const { return graph_.graph().value(id).type; }
 
 int NodeContext::rank(int i) {
   const Type& t = in_type(i);
