@@ -25,6 +25,11 @@ const cpu::KernelTable& cpu_kernel_table() {
     cpu::add_interpolate_rows(t);
     cpu::add_recurrent_rows(t);
     cpu::add_quant_rows(t);
+    cpu::add_integer_rows(t);
+    cpu::add_grid_sample_rows(t);
+    cpu::add_region_rows(t);
+    cpu::add_deform_conv_rows(t);
+    cpu::add_det_rows(t);
     cpu::add_spectral_rows(t);
     cpu::add_random_rows(t);
     cpu::add_rope_rows(t);

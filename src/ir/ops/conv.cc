@@ -98,7 +98,7 @@ Type convolution(InferContext& c, const A& a) {
   }
   if (w.dims[0].is_number())
     c.require(w.dims[0].number() % a.groups == 0, "groups does not divide the output channels");
-  if (c.node().op != Op::ConvInteger) check_operands(c, w.dims[0], 2);
+  if (c.node().op != Op::ConvInteger) check_operands(c, w.dims[0], c.node().op == Op::DeformConv ? 3 : 2);
   Type y{x.dtype, {x.dims[0], w.dims[0]}};
   const std::vector<Window> windows = windows_of(a, std::vector<int64_t>(axes, 1));
   for (size_t i = 0; i < axes; i++)
@@ -123,6 +123,27 @@ void rule_conv_integer(InferContext& c) {
       c.same(z.dims[0], i == 2 ? Dim(1) : c.type(1).dims[0], "zero points and channels");
   }
   y.dtype = DType::i32;
+  c.result(0, y);
+}
+
+void rule_deform_conv(InferContext& c) {
+  const auto& a = c.attrs<DeformConvAttrs>();
+  const Type &x = c.type(0), &w = c.type(1), &offset = c.type(2);
+  c.require(x.rank() == 4, "x must be [N, C, H, W]");
+  Type y = convolution<ConvAttrs>(c, a);
+  c.require(a.offset_groups >= 1 && a.offset_groups <= kWindowLimit, "offset_groups must be positive");
+  if (x.dims[1].is_number())
+    c.require(x.dims[1].number() % a.offset_groups == 0, "offset_groups does not divide the channels");
+  const Dim taps = w.dims[2] * w.dims[3] * Dim(a.offset_groups);
+  for (int i : {2, 4}) {
+    if (!c.has(i)) continue;
+    const Type& t = c.type(i);
+    c.require(t.rank() == 4 && t.dtype == x.dtype, "offset and mask must be of x's rank and type");
+    y.dims[0] = c.same(y.dims[0], t.dims[0], "batches");
+    c.same(taps * Dim(i == 2 ? 2 : 1), t.dims[1], "values of offset or mask");
+    for (size_t d = 2; d < 4; d++) y.dims[d] = c.same(y.dims[d], t.dims[d], "positions of offset or mask");
+  }
+  c.require(offset.rank() == 4, "needs offsets");
   c.result(0, y);
 }
 

@@ -44,6 +44,14 @@ void rule_matmul(InferContext& c) {
   c.result(0, {x.dtype, out});
 }
 
+void rule_det(InferContext& c) {
+  Type t = c.type(0);
+  c.require(t.rank() >= 2 && is_float(t.dtype), "needs floats of rank ≥ 2");
+  c.same(t.dims[t.dims.size() - 1], t.dims[t.dims.size() - 2], "rows and columns");
+  t.dims.resize(t.dims.size() - 2);
+  c.result(0, t);
+}
+
 void rule_token_embed(InferContext& c) {
   const Type& ids = c.type(0);
   c.require(ids.dtype == DType::i32 || ids.dtype == DType::i64, "ids must be i32 or i64");

@@ -97,6 +97,8 @@ void rule_dequantize(InferContext& c);
 void rule_dynamic_quantize(InferContext& c);
 void rule_matmul_integer(InferContext& c);
 void rule_conv_integer(InferContext& c);
+void rule_deform_conv(InferContext& c);
+void rule_det(InferContext& c);
 void rule_small_float_encode(InferContext& c);
 void rule_small_float_decode(InferContext& c);
 void rule_dft(InferContext& c);

@@ -8,6 +8,7 @@
 #include "ir/ops/matmul.h"
 #include "ops/conv/weight.h"
 #include "ops/matmul/matmul.h"
+#include "ops/quant/weight.h"
 #include "tensor/decode.h"
 
 namespace cyb::cpu {
@@ -383,6 +384,8 @@ std::unique_ptr<Weight> load_weight(const TensorSpec& spec, std::span<const uint
                                     const Weight* scale, WeightRole role) {
   if (role == WeightRole::encoded && is_matrix(spec))
     return std::make_unique<EncodedWeight>(spec, bytes, scale);
+  if (role == WeightRole::encoded && (spec.type == DType::i8 || spec.type == DType::u8))
+    return load_integer_weight(spec, bytes);
   if (role == WeightRole::encoded && spec.shape.size() > 2) return load_conv_weight(spec, bytes, scale);
   std::span<const float> scales;
   if (const auto* dense = dynamic_cast<const DenseWeight*>(scale))

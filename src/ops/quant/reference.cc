@@ -6,6 +6,7 @@
 #include "ops/conv/geometry.h"
 #include "ops/quant/quant.h"
 #include "ops/quant/small_float.h"
+#include "ops/quant/weight.h"
 #include "ops/rows.h"
 
 namespace cyb::cpu {
@@ -189,6 +190,10 @@ void run_conv_integer(Call& c) {
       }
 }
 
+void prepare_integers(Call& c) {
+  if (c.in[1].weight) c.in[1] = plain_integers(c.in[1]);
+}
+
 void run_encode(Call& c) {
   const auto& a = c.attrs<ir::SmallFloatAttrs>();
   const auto x = reals(c.in[0]);
@@ -203,14 +208,14 @@ void run_decode(Call& c) {
 }  // namespace
 
 void add_quant_rows(KernelTable& t) {
-  auto add = [&](Op op, const char* name, void (*run)(Call&)) {
-    t.add({.op = op, .name = name, .cost = 1000, .run = run});
+  auto add = [&](Op op, const char* name, void (*run)(Call&), void (*prepare)(Call&) = nullptr) {
+    t.add({.op = op, .name = name, .cost = 1000, .prepare = prepare, .run = run});
   };
   add(Op::Quantize, "quantize_reference", run_quantize);
   add(Op::Dequantize, "dequantize_reference", run_dequantize);
   add(Op::DynamicQuantize, "dynamic_quantize_reference", run_dynamic_quantize);
-  add(Op::MatmulInteger, "matmul_integer_reference", run_matmul_integer);
-  add(Op::ConvInteger, "conv_integer_reference", run_conv_integer);
+  add(Op::MatmulInteger, "matmul_integer_reference", run_matmul_integer, prepare_integers);
+  add(Op::ConvInteger, "conv_integer_reference", run_conv_integer, prepare_integers);
   add(Op::SmallFloatEncode, "small_float_encode", run_encode);
   add(Op::SmallFloatDecode, "small_float_decode", run_decode);
 }
