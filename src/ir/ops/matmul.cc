@@ -22,7 +22,8 @@ Type product(const InferContext& c, int x, int w) {
 void rule_matmul(InferContext& c) {
   const Type& x = c.type(0);
   const Type& w = c.type(1);
-  c.require(x.dtype == w.dtype && is_float(x.dtype), "operands must be of one float type");
+  c.require(x.dtype == w.dtype && (is_float(x.dtype) || (is_integer(x.dtype) && size_of(x.dtype) >= 4)),
+            "operands must be of one type, floats or integers of 32 or 64 bits");
   c.require(x.rank() >= 1 && w.rank() >= 1, "scalars have no product");
   const bool nt = c.attrs<MatmulAttrs>().form == MatmulForm::nt;
   // One-dimensional operands are a row on the left, a column on the right, as numpy has it.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/ops/matmul.h"
+#include "ops/common/reals.h"
 #include "ops/conv/weight.h"
 #include "ops/matmul/matmul.h"
 #include "ops/quant/weight.h"
@@ -207,8 +208,37 @@ void run_dense(Call& c) {
   });
 }
 
+// The definition for plain operands of any type: sums in f64, integers wrap.
+template <class T>
+void multiply(const Call& c) {
+  using Sum = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
+  auto widen = [](T v) {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<uint64_t>(static_cast<int64_t>(v));
+    else
+      return static_cast<double>(v);
+  };
+  const DenseArgs d = dense_args(c, nullptr, c.in[1].shape);
+  each_batch(c, c.in[1].shape, [&](int64_t at, int64_t a_at, int64_t b_at) {
+    const T *a = c.in[0].as<T>() + a_at, *b = c.in[1].as<T>() + b_at;
+    T* y = c.out[0].as<T>() + at * d.m * d.n;
+    for (int64_t i = 0; i < d.m; i++)
+      for (int64_t j = 0; j < d.n; j++) {
+        Sum sum = 0;
+        for (int64_t k = 0; k < d.k; k++) sum += widen(a[i * d.a_m + k]) * widen(b[k * d.b_k + j * d.b_n]);
+        if (c.has(2)) sum += widen(c.in[2].as<T>()[j]);
+        if constexpr (std::is_integral_v<T>)
+          y[i * d.n + j] = static_cast<T>(sum);
+        else
+          y[i * d.n + j] = rounded<T>(sum);
+      }
+  });
+}
+
 // The definition, for any operands.
 void run_reference(Call& c) {
+  if (c.in[0].dtype != DType::f32)
+    return visit_dtype(c.in[0].dtype, [&](auto tag) { multiply<typename decltype(tag)::type>(c); });
   std::vector<double> y;
   if (c.in[1].weight) {
     MatmulArgs a;
@@ -367,12 +397,7 @@ void add_matmul_rows(KernelTable& t) {
   add_rows<Isa::avx2>(t, "matmul_avx2", "dense_avx2", "fused_norm_matmul_avx2", "fused_swi_glu_avx2");
   add_rows<Isa::neon>(t, "matmul_neon", "dense_neon", "fused_norm_matmul_neon", "fused_swi_glu_neon");
   add_rows<Isa::scalar>(t, "matmul_plain", "dense_plain", "fused_norm_matmul_plain", "fused_swi_glu_plain");
-  t.add({.op = Op::Matmul,
-         .name = "matmul_reference",
-         .cost = 1000,
-         .encoded = 2,
-         .reject = reject_not_f32,
-         .run = run_reference});
+  t.add({.op = Op::Matmul, .name = "matmul_reference", .cost = 1000, .encoded = 2, .run = run_reference});
   add_typed_matmul_rows(t);
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ir/ops/common.h"
+#include "ops/common/reals.h"
 #include "ops/norm/norm.h"
 
 namespace cyb::cpu {
@@ -81,42 +82,57 @@ void skip_norm_reference(Call& c) {
   }
 }
 
+// The weight's shape is the end of x's, so its elements repeat.
+double repeated(const std::vector<double>& w, int64_t i) { return w[static_cast<size_t>(i) % w.size()]; }
+
 void rms_norm_reference(Call& c) {
   const auto& a = c.attrs<ir::RmsNormAttrs>();
   const int64_t n = c.in[0].shape.back();
-  for (int64_t r = 0; r < rows_of(c.in[0]); r++) {
-    const float* x = c.in[0].f32() + r * n;
+  auto x = reals(c.in[0]);
+  const auto weight = reals_of(c, 1);
+  for (int64_t r = 0; n && r < rows_of(c.in[0]); r++) {
+    double* row = x.data() + r * n;
     double sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += static_cast<double>(x[i]) * x[i];
+    for (int64_t i = 0; i < n; i++) sum += row[i] * row[i];
     const double scale = 1 / std::sqrt(sum / static_cast<double>(n) + a.eps);
     for (int64_t i = 0; i < n; i++)
-      c.out[0].f32()[r * n + i] = static_cast<float>(
-          x[i] * scale * (c.has(1) ? static_cast<double>(a.offset) + c.in[1].f32()[i] : 1.0));
+      row[i] *= scale * (c.has(1) ? static_cast<double>(a.offset) + repeated(weight, r * n + i) : 1.0);
   }
+  store(c.out[0], x);
 }
 
 void layer_norm_reference(Call& c) {
   const auto& a = c.attrs<ir::LayerNormAttrs>();
-  const int axis = static_cast<int>(a.axis < 0 ? a.axis + c.in[0].shape.rank() : a.axis);
+  const int axis = axis_of(a.axis, c.in[0].shape.rank());
   const int64_t n = c.in[0].shape.elements(axis), rows = c.in[0].shape.elements(0, axis);
-  for (int64_t r = 0; r < rows; r++) {
-    const float* x = c.in[0].f32() + r * n;
+  auto x = reals(c.in[0]);
+  const auto weight = reals_of(c, 1), bias = reals_of(c, 2);
+  for (int64_t r = 0; n && r < rows; r++) {
+    double* row = x.data() + r * n;
     double sum = 0, squares = 0;
-    for (int64_t i = 0; i < n; i++) sum += x[i];
+    for (int64_t i = 0; i < n; i++) sum += row[i];
     const double mean = sum / static_cast<double>(n);
-    for (int64_t i = 0; i < n; i++) squares += (x[i] - mean) * (x[i] - mean);
+    for (int64_t i = 0; i < n; i++) squares += (row[i] - mean) * (row[i] - mean);
     const double scale = 1 / std::sqrt(squares / static_cast<double>(n) + a.eps);
     for (int64_t i = 0; i < n; i++) {
-      double v = (x[i] - mean) * scale;
-      if (c.has(1)) v *= c.in[1].f32()[i];
-      if (c.has(2)) v += c.in[2].f32()[i];
-      c.out[0].f32()[r * n + i] = static_cast<float>(v);
+      row[i] = (row[i] - mean) * scale;
+      if (c.has(1)) row[i] *= repeated(weight, r * n + i);
+      if (c.has(2)) row[i] += repeated(bias, r * n + i);
     }
   }
+  store(c.out[0], x);
+}
+
+// Kernels take one weight for all rows.
+const char* reject_norm(const Query& q) {
+  if (const char* why = only_f32(q)) return why;
+  for (size_t i = 1; i < q.operands.size(); i++)
+    if (q.has(i) && q.operands[i]->known_rank && q.operands[i]->rank() != 1) return "the weight is no vector";
+  return nullptr;
 }
 
 const char* reject_layer(const Query& q) {
-  if (const char* why = only_f32(q)) return why;
+  if (const char* why = reject_norm(q)) return why;
   const int64_t axis = q.node.as<ir::LayerNormAttrs>().axis;
   return axis == -1 || axis == q.operands[0]->rank() - 1 ? nullptr : "more than the last axis";
 }
@@ -128,7 +144,7 @@ void add_rows(KernelTable& t, const char* norm, const char* skip, const char* la
          .name = norm,
          .isa = isa,
          .cost = cost,
-         .reject = only_f32,
+         .reject = reject_norm,
          .run = run_rms_norm<isa>});
   t.add({.op = Op::FusedSkipNorm,
          .name = skip,
@@ -165,21 +181,13 @@ void add_norm_rows(KernelTable& t) {
   add_rows<Isa::avx2>(t, "rms_norm_avx2", "fused_skip_norm_avx2", "layer_norm_avx2");
   add_rows<Isa::neon>(t, "rms_norm_neon", "fused_skip_norm_neon", "layer_norm_neon");
   add_rows<Isa::scalar>(t, "rms_norm_plain", "fused_skip_norm_plain", "layer_norm_plain");
-  t.add({.op = Op::RmsNorm,
-         .name = "rms_norm_reference",
-         .cost = 1000,
-         .reject = only_f32,
-         .run = rms_norm_reference});
+  t.add({.op = Op::RmsNorm, .name = "rms_norm_reference", .cost = 1000, .run = rms_norm_reference});
   t.add({.op = Op::FusedSkipNorm,
          .name = "fused_skip_norm_reference",
          .cost = 1000,
          .reject = only_f32,
          .run = skip_norm_reference});
-  t.add({.op = Op::LayerNorm,
-         .name = "layer_norm_reference",
-         .cost = 1000,
-         .reject = only_f32,
-         .run = layer_norm_reference});
+  t.add({.op = Op::LayerNorm, .name = "layer_norm_reference", .cost = 1000, .run = layer_norm_reference});
 }
 
 }  // namespace cyb::cpu
