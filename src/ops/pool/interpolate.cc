@@ -118,7 +118,9 @@ AxisTaps axis_taps(const ir::InterpolateAttrs& a, const ir::AxisScale& s) {
   return t;
 }
 
-void run_interpolate(Call& c) {
+}  // namespace
+
+void run_interpolate_reference(Call& c) {
   const auto axes = interpolate_taps(c);
   std::vector<double> x = reals(c.in[0]);
   Shape shape = c.in[0].shape;
@@ -147,8 +149,6 @@ void run_interpolate(Call& c) {
   store(c.out[0], x);
 }
 
-}  // namespace
-
 std::vector<AxisTaps> interpolate_taps(const Call& c) {
   const auto& a = c.attrs<ir::InterpolateAttrs>();
   const Shape& shape = c.in[0].shape;
@@ -165,7 +165,11 @@ std::vector<AxisTaps> interpolate_taps(const Call& c) {
 }
 
 void add_interpolate_rows(KernelTable& t) {
-  t.add({.op = ir::Op::Interpolate, .name = "interpolate_reference", .cost = 1000, .run = run_interpolate});
+  t.add({.op = ir::Op::Interpolate,
+         .name = "interpolate_reference",
+         .cost = 1000,
+         .run = run_interpolate_reference});
+  add_fast_interpolate_rows(t);
 }
 
 }  // namespace cyb::cpu

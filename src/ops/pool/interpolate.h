@@ -23,4 +23,7 @@ struct AxisTaps {
 // One entry for each axis of the operand.
 std::vector<AxisTaps> interpolate_taps(const Call& call);
 
+void run_interpolate_reference(Call& call);
+void add_fast_interpolate_rows(KernelTable& table);
+
 }  // namespace cyb::cpu
