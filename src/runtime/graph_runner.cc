@@ -212,6 +212,7 @@ class GraphRunner::Run {
     for (ValueState& s : added->segment->plan.values)
       if (!s.fixed) s.host.reset();
     added->segment->serial = ++r_.serials_;
+    arena.holds = added->segment->serial;
     // Plans in memory that has been outgrown would keep it.
     std::erase_if(chain->next, [&](const auto& other) { return outgrown(*other->segment, arena); });
     if (chain->next.size() >= kPlansKept) chain->next.pop_back();

@@ -25,6 +25,8 @@ GraphRunner::Segment::Segment(compile::SegmentPlan p, const compile::CompiledGra
     if (plan.values[id].root != ir::kNone)
       locations[id] = locations[static_cast<size_t>(plan.values[id].root)];
 
+  // Before kernels are prepared: they may look at operands that decide shapes.
+  upload(context);
   const ir::Graph& g = graph.graph;
   auto operand = [&](ir::ValueId id, size_t b, const ir::Node& node, size_t index) {
     Operand o;
