@@ -152,8 +152,10 @@ bool TensorConverter::needs_two_words(const SourceTensor& source) {
   for_chunks(rows, chunk, [&](int64_t i, int64_t first, int64_t n) {
     std::vector<int64_t> values(static_cast<size_t>(n * source.row_length()));
     source.read_integers(first, n, values.data());
+    // u64 comes as the same bits: what is negative here is large.
+    const int64_t least = source.type() == DType::i64 ? INT32_MIN : 0;
     for (const int64_t v : values)
-      if (v < INT32_MIN || v > INT32_MAX) wide[static_cast<size_t>(i)] = 1;
+      if (v < least || v > INT32_MAX) wide[static_cast<size_t>(i)] = 1;
   });
   return std::find(wide.begin(), wide.end(), 1) != wide.end();
 }
