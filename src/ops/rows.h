@@ -39,11 +39,11 @@ void add_spectral_rows(KernelTable& table);
 void add_random_rows(KernelTable& table);
 void add_rope_rows(KernelTable& table);
 void add_matmul_rows(KernelTable& table);
-void add_typed_matmul_rows(KernelTable& table);
 void add_embed_rows(KernelTable& table);
 void add_attention_rows(KernelTable& table);
 void add_conv_rows(KernelTable& table);
 void add_window_pool_rows(KernelTable& table);
+void add_pool_kernel_rows(KernelTable& table);
 
 double gelu(ir::GeluForm form, double x);
 

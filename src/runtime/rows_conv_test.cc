@@ -60,6 +60,18 @@ std::vector<Case> cases() {
        "kernel=[2, 2] dilations=[2, 1] p=3\n",
        {{2, 3, 9, 40}},
        {}});
+  all.push_back({"pool of one axis, wide windows, steps that leave something",
+                 "(x: f32[N, 3, L], y: f32[M, 2, H, W]) -> (a: f32[N, 3, ?], b: f32[N, 3, ?], c: f32[M, 2, "
+                 "?, ?], d: f32[M, 2, "
+                 "?, ?], e: f32[M, 2, ?, ?])\na = pool(x) kernel=[5] strides=[3] pads=[2, 4] ceil\nb = "
+                 "pool(x) kind=average "
+                 "kernel=[4] pads=[3, 1] dilations=[2] count_pad\nc = pool(y) kernel=[9, 11] pads=[8, 10, 8, "
+                 "10] strides=[4, "
+                 "5]\nd = pool(y) kind=average kernel=[3, 3] strides=[2, 2] pads=[1, 1, 1, 1] ceil\ne = "
+                 "pool(y) kind=average "
+                 "kernel=[7, 5] pads=[6, 4, 6, 4] strides=[3, 2] ceil count_pad dilations=[1, 2]\n",
+                 {{2, 3, 41}, {1, 2, 8, 12}},
+                 {}});
   all.push_back({"no batch",
                  "(x: f32[N, 3, H, W], w: f32[4, 3, 3, 3]) -> (a: f32[N, 4, ?, ?], b: f32[N, 3, ?, ?])\na = "
                  "conv2d(x, w)\nb = pool(x) kernel=[2, 2]\n",

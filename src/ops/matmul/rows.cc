@@ -398,7 +398,6 @@ void add_matmul_rows(KernelTable& t) {
   add_rows<Isa::neon>(t, "matmul_neon", "dense_neon", "fused_norm_matmul_neon", "fused_swi_glu_neon");
   add_rows<Isa::scalar>(t, "matmul_plain", "dense_plain", "fused_norm_matmul_plain", "fused_swi_glu_plain");
   t.add({.op = Op::Matmul, .name = "matmul_reference", .cost = 1000, .encoded = 2, .run = run_reference});
-  add_typed_matmul_rows(t);
 }
 
 void add_embed_rows(KernelTable& t) {

@@ -97,6 +97,7 @@ void run_pool(Call& c) {
 }  // namespace
 
 void add_window_pool_rows(KernelTable& t) {
+  add_pool_kernel_rows(t);
   t.add({.op = Op::Pool, .name = "pool_reference", .cost = 1000, .run = run_pool});
 }
 
