@@ -6,8 +6,8 @@
 
 Each of some 850 spoilt files (GGUF, safetensors folders with their config.json and tokenizer.json, `.model`, ONNX) is
 given to `import`, `show --verify` or, bare graphs, `run`. Asserted: exit status 1; two lines on the error stream,
-`error:` and `advice:`, from an error that the program foresaw; under 5 s; peak memory under 200 MB; no report of a
-sanitizer; no file left. The unspoilt files must be accepted. Standard library only.
+`error:` and `advice:`, from an error that the program foresaw; under 5 s of processor time; peak memory under 200 MB; no
+report of a sanitizer; no file left. The unspoilt files must be accepted. Standard library only.
 """
 import argparse
 import concurrent.futures
@@ -54,13 +54,13 @@ def run(program, case, place):
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 break
-            if time.monotonic() - start > 4 * SECONDS:
+            if time.monotonic() - start > 12 * SECONDS:
                 process.kill()
                 _, status, usage = os.wait4(process.pid, 0)
                 break
             time.sleep(0.001)
     process.returncode = code = os.waitstatus_to_exitcode(status)
-    seconds, megabytes = time.monotonic() - start, usage.ru_maxrss / 1e3
+    seconds, megabytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e3   # not the clock: machines are shared
     text = errors.read_text(errors="replace")
     # `run` says that it imports first.
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("importing ", "warning: "))]
