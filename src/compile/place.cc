@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compile/compiled.h"
 #include "ir/infer.h"
+#include "ops/text/strings.h"
 
 namespace cyb::compile {
 
@@ -72,6 +73,12 @@ std::unique_ptr<CompiledGraph> place(const Program& program, Graph graph, const 
         out->regions[i].push_back(place(program, *region, s, state_place));
     } else if (info(node.op).effect == Effect::data) {
       // The executor evaluates it on the host.
+    } else if (touches_strings(graph, node)) {
+      if (!takes_strings(node.op))
+        throw error(ErrorKind::UnsupportedOp, "'{}' ({}) is of strings",
+                    node.results.empty() ? graph.name : graph.value(node.results[0]).name,
+                    info(node.op).text_name)
+            .advise("strings can be moved, selected and compared; do the rest outside the graph");
     } else {
       chosen = -2;
       const size_t first =

@@ -2,6 +2,7 @@
 #include "ops/cpu.h"
 
 #include "ops/rows.h"
+#include "ops/text/strings.h"
 
 namespace cyb {
 
@@ -49,7 +50,16 @@ std::unique_ptr<Backend> make_cpu_backend(int threads, Isa isa) {
 
 void evaluate_node(const ir::Program& program, const ir::Node& node, std::span<const Tensor* const> operands,
                    std::span<Tensor> results) {
-  cpu::run_reference(cpu_kernel_table(), program, node, operands, results);
+  bool strings = false;
+  for (const Tensor* t : operands) strings = strings || (t && t->type() == DType::string);
+  for (const Tensor& t : results) strings = strings || t.type() == DType::string;
+  if (!strings) return cpu::run_reference(cpu_kernel_table(), program, node, operands, results);
+  if (!takes_strings(node.op))
+    throw error(ErrorKind::UnsupportedOp, "'{}' of strings", ir::info(node.op).text_name)
+        .advise("strings can be moved, selected and compared; do the rest outside the graph");
+  evaluate_strings(program, node, operands, results,
+                   [](const ir::Program& p, const ir::Node& n, std::span<const Tensor* const> in,
+                      std::span<Tensor> out) { cpu::run_reference(cpu_kernel_table(), p, n, in, out); });
 }
 
 }  // namespace cyb

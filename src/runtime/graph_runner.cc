@@ -311,14 +311,12 @@ class GraphRunner::Run {
         scan(n, *runners[0], outer);
         break;
       default:
-        if (info(n.op).effect != Effect::data)
-          throw error(ErrorKind::UnsupportedOp, "'{}' is no control operator", info(n.op).text_name);
-        data_dependent(n);
+        evaluate(n);  // results of content-dependent shape, or strings
     }
   }
 
-  // A node whose result shapes depend on its operands' content: by its definition, on the host.
-  void data_dependent(const Node& n) {
+  // One node by its definition, on the host.
+  void evaluate(const Node& n) {
     std::vector<std::shared_ptr<const Tensor>> held;
     std::vector<const Tensor*> operands;
     std::vector<Type> types(n.operands.size());

@@ -84,6 +84,41 @@ z = exp(k)
   EXPECT_LE(f.session->memory("main").arena_bytes, 700u * 3 * 4 * 4);
 }
 
+TEST(Session, MovesAndComparesStrings) {
+  Fixture f(R"(ir 1
+graph main(x: string[N], y: string[2], i: i64[M]) -> (e: bool[N], p: string[M], z: f32[N])
+e = equal(x, y)
+both = concat(y, x) axis=0
+p = gather(both, i) axis=0
+f = cast(e) to=f32
+z = add(f, f)
+)");
+  Tensor x(DType::string, {2}), y(DType::string, {2}), want(DType::string, {3});
+  x.strings() = {"a", "ü"};
+  y.strings() = {"b", "ü"};
+  want.strings() = {"ü", "a", "ü"};
+  for (int round = 0; round < 2; round++) {
+    const auto out = f.run({x, y, Tensor::i64({3}, {3, 2, 1})});
+    EXPECT_EQ(out[0].integer(0), 0);
+    EXPECT_EQ(out[0].integer(1), 1);
+    EXPECT_EQ(out[1], want);
+    EXPECT_EQ(out[2], Tensor::f32({2}, {0, 2}));
+  }
+}
+
+TEST(Session, OtherOperatorsRefuseStrings) {
+  try {
+    Fixture f("ir 1\ngraph main(x: string[N]) -> (y: string[N])\ny = add(x, x)\n");
+    Tensor x(DType::string, {1});
+    x.strings() = {"a"};
+    f.run({x});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::UnsupportedOp);
+    EXPECT_NE(e.message().find("strings"), std::string::npos);
+  }
+}
+
 TEST(Session, RunsIfLoopAndNonZero) {
   Fixture f(kControl);
   for (int round = 0; round < 3; round++) {  // later rounds use kept plans
