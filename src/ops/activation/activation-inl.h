@@ -111,7 +111,8 @@ static void softmax_rows(const SoftmaxArgs& a, int64_t begin, int64_t end) {
       for (int64_t i = 0; i < a.n; i += 16)
         store_first(y + i, (load_first(x + i, a.n - i) - highest) - shift, a.n - i);
     } else {
-      for (int64_t i = 0; i < a.n; i += 16) store_first(y + i, load_first(y + i, a.n - i) / all, a.n - i);
+      const Vec part = set1(1.0f) / all;  // at least 2^-k for a row of 2^k: normal
+      for (int64_t i = 0; i < a.n; i += 16) store_first(y + i, load_first(y + i, a.n - i) * part, a.n - i);
     }
   }
 }
@@ -142,8 +143,9 @@ static void softmax_columns(const SoftmaxColumnsArgs& a, int64_t begin, int64_t 
       for (int64_t k = 0; k < a.n; ++k)
         store_first(y + k * a.inner, (load_first(x + k * a.inner, width) - top) - shift, width);
     } else {
+      const Vec part = set1(1.0f) / total;
       for (int64_t k = 0; k < a.n; ++k)
-        store_first(y + k * a.inner, load_first(y + k * a.inner, width) / total, width);
+        store_first(y + k * a.inner, load_first(y + k * a.inner, width) * part, width);
     }
   }
 }

@@ -102,11 +102,11 @@ static BinaryLoop find_binary(LoopOp op, DType type) {
 
 // One value of either side is read once; the loop then has no step.
 template <class T>
-static void select_loop(const uint8_t* c, int64_t step, const void* pa, int64_t a_step, const void* pb,
-                        int64_t b_step, void* py, int64_t n) {
-  const T* a = static_cast<const T*>(pa);
-  const T* b = static_cast<const T*>(pb);
-  T* y = static_cast<T*>(py);
+static void select_loop(const uint8_t* __restrict c, int64_t step, const void* pa, int64_t a_step,
+                        const void* pb, int64_t b_step, void* py, int64_t n) {
+  const T* __restrict a = static_cast<const T*>(pa);
+  const T* __restrict b = static_cast<const T*>(pb);
+  T* __restrict y = static_cast<T*>(py);
   if (n <= 0) return;
   const T one_a = *a, one_b = *b;
   if (!step) {
@@ -158,7 +158,7 @@ struct Bool {
 template <class Y, class X>
 static inline Y cast_value(X x) {
   if constexpr (std::is_same_v<X, Bool>) {
-    return cast_value<Y>(static_cast<uint8_t>(x.v != 0));
+    return x.v ? Y(1) : Y(0);
   } else if constexpr (std::is_same_v<Y, Bool>) {
     return Bool{static_cast<uint8_t>(x != 0)};
   } else if constexpr (std::is_floating_point_v<X> && std::is_integral_v<Y>) {
@@ -183,8 +183,8 @@ static inline Y cast_value(X x) {
 
 template <class X, class Y>
 static void cast_loop(const void* px, void* py, int64_t n) {
-  const X* x = static_cast<const X*>(px);
-  Y* y = static_cast<Y*>(py);
+  const X* __restrict x = static_cast<const X*>(px);
+  Y* __restrict y = static_cast<Y*>(py);
   for (int64_t i = 0; i < n; ++i) y[i] = cast_value<Y>(x[i]);
 }
 

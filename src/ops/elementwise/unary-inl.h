@@ -23,8 +23,7 @@ CYB_INLINE Vec apply_unary(Vec x, Vec alpha, Vec beta) {
   if constexpr (op == UnaryOp::sign) return if_less(zero, x, one, if_less(x, zero, set1(-1.0f), x));
   if constexpr (op == UnaryOp::log) return log(x);
   if constexpr (op == UnaryOp::clamp) {
-    x = if_less(x, alpha, alpha, x);
-    return if_less(beta, x, beta, x);
+    return at_most(at_least(x, alpha), beta);
   }
   if constexpr (op == UnaryOp::square) return x * x;
   if constexpr (op == UnaryOp::cube) return x * x * x;

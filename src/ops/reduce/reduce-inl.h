@@ -115,22 +115,31 @@ static void reduce_columns(ReduceOp op, const float* x, int64_t n, int64_t inner
   }
 }
 
+CYB_INLINE float extreme_of(const float* x, int64_t n, bool largest) {
+  return largest ? piece_of<ReduceOp::max>(x, n) : piece_of<ReduceOp::min>(x, n);
+}
+
+// The piece that holds the result first, then the place in it.
 static int64_t arg_of(const float* x, int64_t n, bool largest, bool last) {
+  constexpr int64_t kPiece = 512;
   float best = x[0];
-  for (int64_t i = 0; i < n; i += kReducePiece) {
-    const int64_t m = n - i < kReducePiece ? n - i : kReducePiece;
-    const float v = largest ? piece_of<ReduceOp::max>(x + i, m) : piece_of<ReduceOp::min>(x + i, m);
-    if (best == best && (v != v || (largest ? best < v : v < best))) best = v;
+  int64_t start = 0;
+  for (int64_t i = 0; i < n; i += kPiece) {
+    const float v = extreme_of(x + i, n - i < kPiece ? n - i : kPiece, largest);
+    if (best != best) break;  // the first NaN, of whatever piece, was there
+    if (v != v || (largest ? best < v : v < best) || (last && v == best)) best = v, start = i;
   }
+  const int64_t end = n - start < kPiece ? n : start + kPiece;
   if (best != best) {
-    for (int64_t i = 0; i < n; ++i)
+    for (int64_t i = start; i < end; ++i)
       if (x[i] != x[i]) return i;
+    return 0;
   }
   if (last) {
-    for (int64_t i = n; i-- > 0;)
+    for (int64_t i = end; i-- > start;)
       if (x[i] == best) return i;
   }
-  for (int64_t i = 0; i < n; ++i)
+  for (int64_t i = start; i < end; ++i)
     if (x[i] == best) return i;
   return 0;
 }

@@ -172,6 +172,21 @@ void run_arg(Call& c) {
   });
 }
 
+// Rows along the last axis, four at a time: one alone waits for each sum.
+template <int rows>
+void cumulate_rows(const ir::CumSumAttrs& a, bool product, const float* x, int64_t n, float* y) {
+  double acc[rows];
+  std::fill_n(acc, rows, product ? 1.0 : 0.0);
+  for (int64_t k = 0; k < n; k++) {
+    const int64_t at = a.reverse ? n - 1 - k : k;
+    for (int r = 0; r < rows; r++) {
+      const double v = static_cast<double>(x[r * n + at]), next = product ? acc[r] * v : acc[r] + v;
+      y[r * n + at] = static_cast<float>(a.exclusive ? acc[r] : next);
+      acc[r] = next;
+    }
+  }
+}
+
 // In f64 and in the order of the axis: nothing differs from the definition.
 void run_cumulative(Call& c) {
   const Shape& shape = c.in[0].shape;
@@ -183,6 +198,18 @@ void run_cumulative(Call& c) {
   const int64_t blocks = (inner + kBlock - 1) / kBlock;
   const float* x = c.in[0].f32();
   float* y = c.out[0].f32();
+  if (inner == 1) {
+    c.pool->parallel_for((outer + 3) / 4, 1 + kGrain / (4 * n + 1), [&](int64_t begin, int64_t end, int) {
+      for (int64_t r = 4 * begin; r < std::min(outer, 4 * end); r += 4) {
+        if (r + 4 <= outer) {
+          cumulate_rows<4>(a, product, x + r * n, n, y + r * n);
+          continue;
+        }
+        for (int64_t i = r; i < outer; i++) cumulate_rows<1>(a, product, x + i * n, n, y + i * n);
+      }
+    });
+    return;
+  }
   c.pool->parallel_for(
       outer * blocks, 1 + kGrain / (std::min(inner, kBlock) * n + 1), [&](int64_t begin, int64_t end, int) {
         double acc[kBlock];

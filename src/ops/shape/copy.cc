@@ -78,16 +78,18 @@ void run_typed(const CopyPlan& p, const void* from, void* to, ThreadPool& pool, 
   int64_t y_strides[kCopyAxes];
   for (int64_t a = last, step = 1; a >= 0; step *= p.dims[a--]) y_strides[a] = step;
   const int64_t rows = p.dims[last], columns = p.dims[p.across];
-  const int64_t row_tiles = (rows + kTileRun - 1) / kTileRun, column_tiles = (columns + kTile - 1) / kTile;
+  // A few long rows: planes into pixels.
+  const int64_t tile = rows <= 4 ? kTileRun : kTile;
+  const int64_t row_tiles = (rows + kTileRun - 1) / kTileRun, column_tiles = (columns + tile - 1) / tile;
   const int64_t units = total / (rows * columns) * row_tiles * column_tiles;
-  const int64_t unit_bytes = std::min(rows, kTileRun) * std::min(columns, kTile) * p.element;
+  const int64_t unit_bytes = std::min(rows, kTileRun) * std::min(columns, tile) * p.element;
   const Transpose32 fast = transpose32(isa);
   pool.parallel_for(units, kGrainBytes / unit_bytes + 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t unit = begin; unit < end; unit++) {
       int64_t rest = unit;
       const int64_t row = rest % row_tiles * kTileRun;
       rest /= row_tiles;
-      const int64_t column = rest % column_tiles * kTile;
+      const int64_t column = rest % column_tiles * tile;
       rest /= column_tiles;
       const T* source = x + row * p.strides[last] + column;
       T* target = y + row + column * y_strides[p.across];
@@ -98,7 +100,7 @@ void run_typed(const CopyPlan& p, const void* from, void* to, ThreadPool& pool, 
         source += i * p.strides[a];
         target += i * y_strides[a];
       }
-      const int64_t height = std::min(kTileRun, rows - row), width = std::min(kTile, columns - column);
+      const int64_t height = std::min(kTileRun, rows - row), width = std::min(tile, columns - column);
       if constexpr (sizeof(T) == 4)
         fast(source, p.strides[last], target, y_strides[p.across], height, width);
       else

@@ -47,8 +47,55 @@ CYB_INLINE void tile(const uint32_t* x, int64_t x_stride, uint32_t* y, int64_t y
   }
 }
 
+// Two to four channels apart: pixels into planes, and planes into pixels. Returns how many pixels were done.
+static int64_t planes_of_pixels(const uint32_t* x, uint32_t* y, int64_t y_stride, int64_t pixels,
+                                int64_t channels) {
+  const TileLanes d;
+  hn::Vec<TileLanes> a, b, c, e;
+  int64_t i = 0;
+  for (; i + kTileSide <= pixels; i += kTileSide) {
+    if (channels == 2) {
+      hn::LoadInterleaved2(d, x + 2 * i, a, b);
+    } else if (channels == 3) {
+      hn::LoadInterleaved3(d, x + 3 * i, a, b, c);
+      hn::StoreU(c, d, y + 2 * y_stride + i);
+    } else {
+      hn::LoadInterleaved4(d, x + 4 * i, a, b, c, e);
+      hn::StoreU(c, d, y + 2 * y_stride + i);
+      hn::StoreU(e, d, y + 3 * y_stride + i);
+    }
+    hn::StoreU(a, d, y + i);
+    hn::StoreU(b, d, y + y_stride + i);
+  }
+  return i;
+}
+static int64_t pixels_of_planes(const uint32_t* x, int64_t x_stride, uint32_t* y, int64_t pixels,
+                                int64_t channels) {
+  const TileLanes d;
+  int64_t i = 0;
+  for (; i + kTileSide <= pixels; i += kTileSide) {
+    const auto a = hn::LoadU(d, x + i), b = hn::LoadU(d, x + x_stride + i);
+    if (channels == 2)
+      hn::StoreInterleaved2(a, b, d, y + 2 * i);
+    else if (channels == 3)
+      hn::StoreInterleaved3(a, b, hn::LoadU(d, x + 2 * x_stride + i), d, y + 3 * i);
+    else
+      hn::StoreInterleaved4(a, b, hn::LoadU(d, x + 2 * x_stride + i), hn::LoadU(d, x + 3 * x_stride + i), d,
+                            y + 4 * i);
+  }
+  return i;
+}
+
 static void transpose(const uint32_t* x, int64_t x_stride, uint32_t* y, int64_t y_stride, int64_t rows,
                       int64_t columns) {
+  if (columns >= 2 && columns <= 4 && x_stride == columns) {
+    const int64_t done = planes_of_pixels(x, y, y_stride, rows, columns);
+    return transpose_plain(x + done * columns, x_stride, y + done, y_stride, rows - done, columns);
+  }
+  if (rows >= 2 && rows <= 4 && y_stride == rows) {
+    const int64_t done = pixels_of_planes(x, x_stride, y, columns, rows);
+    return transpose_plain(x + done, x_stride, y + done * rows, y_stride, rows, columns - done);
+  }
   const int64_t whole_rows = rows / kTileSide * kTileSide, whole_columns = columns / kTileSide * kTileSide;
   for (int64_t i = 0; i < whole_rows; i += kTileSide)
     for (int64_t t = 0; t < whole_columns; t += kTileSide)

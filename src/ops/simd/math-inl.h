@@ -10,9 +10,7 @@ HWY_BEFORE_NAMESPACE();
 #endif
 namespace cyb::CYB_SIMD {
 
-CYB_INLINE Vec vmax(Vec a, Vec b) {
-  return if_less(a, b, b, a);
-}  // b only where it is larger: keeps a NaN of a
+CYB_INLINE Vec vmax(Vec a, Vec b) { return at_least(a, b); }  // b only where it is larger: keeps a NaN of a
 
 // (e^r - 1 - r) / r² for |r| <= ln(2)/2.
 CYB_INLINE Vec exp_tail(Vec r) {
@@ -25,8 +23,7 @@ CYB_INLINE Vec exp_tail(Vec r) {
 
 // e^x, within 1 ulp: exactly 1 at 0, 0 at -inf, inf above the range, NaN for NaN.
 CYB_INLINE Vec exp(Vec x) {
-  x = if_less(x, set1(-104.0f), set1(-104.0f), x);
-  x = if_less(set1(89.0f), x, set1(89.0f), x);
+  x = at_most(at_least(x, set1(-104.0f)), set1(89.0f));
   const Vec magic = set1(12582912.0f);  // 1.5·2^23: adding it rounds to an integer, kept in the low bits
   const Vec t = fma(x, set1(1.44269504088896341f), magic);
   const Vec n = t - magic;
@@ -34,6 +31,16 @@ CYB_INLINE Vec exp(Vec x) {
   r = fnma(n, set1(-1.90465432e-9f), r);
   const Vec p = fma(r * r, exp_tail(r), r) + set1(1.0f);
   return scale_by_power(p, t);
+}
+// The same for |x| <= 86, and anything for NaN.
+CYB_INLINE Vec exp_small(Vec x) {
+  const Vec magic = set1(12582912.0f);
+  const Vec t = fma(x, set1(1.44269504088896341f), magic);
+  const Vec n = t - magic;
+  Vec r = fnma(n, set1(0.693147182464599609f), x);
+  r = fnma(n, set1(-1.90465432e-9f), r);
+  const Vec p = fma(r * r, exp_tail(r), r) + set1(1.0f);
+  return scale_by_small_power(p, t);
 }
 
 // e^x within [-86, 88], outside of it that of the nearer end; anything for NaN. Half the work of exp: for
@@ -64,8 +71,10 @@ CYB_INLINE Vec tanh(Vec x) {
   p = fma(p, z, set1(0.13333210349082947f));
   p = fma(p, z, set1(-0.3333333134651184f));
   const Vec near = fma(x * z, p, x);
-  const Vec far = set1(1.0f) - set1(2.0f) / (exp(a + a) + set1(1.0f));
-  return if_less(a, set1(0.625f), near, copy_sign(far, x));
+  // Beyond 10 the result is 1. A NaN takes the near side, which keeps it.
+  const Vec b = at_most(a, set1(10.0f));
+  const Vec far = set1(1.0f) - set1(2.0f) / (exp_small(b + b) + set1(1.0f));
+  return if_less(set1(0.625f), a, copy_sign(far, x), near);
 }
 
 CYB_INLINE Vec erf(Vec x) {
@@ -80,7 +89,7 @@ CYB_INLINE Vec erf(Vec x) {
   p = fma(p, z, set1(-0.37612637877464294f));
   p = fma(p, z, set1(0.128379167095512574f));  // 2/√π - 1
   const Vec near = fma(x, p, x);
-  const Vec b = if_less(set1(4.0f), a, set1(4.0f), a);  // log(1 - erf) on [1, 4]; beyond, erf is 1
+  const Vec b = at_most(a, set1(4.0f));  // log(1 - erf) on [1, 4]; beyond, erf is 1
   Vec q = set1(0.00018557399744167924f);
   q = fma(q, b, set1(-0.002939607249572873f));
   q = fma(q, b, set1(0.02180531807243824f));
@@ -88,8 +97,8 @@ CYB_INLINE Vec erf(Vec x) {
   q = fma(q, b, set1(-0.6382256746292114f));
   q = fma(q, b, set1(-1.1270400285720825f));
   q = fma(q, b, set1(-0.00035371966077946126f));
-  const Vec far = copy_sign(set1(1.0f) - exp(q), x);
-  return if_less(a, set1(1.0f), near, far);
+  const Vec far = copy_sign(set1(1.0f) - exp_small(q), x);
+  return if_less(set1(1.0f), a, far, near);  // a NaN is kept by the near side
 }
 
 CYB_INLINE Vec sigmoid(Vec x) { return set1(1.0f) / (set1(1.0f) + exp(neg(x))); }
@@ -165,7 +174,7 @@ CYB_INLINE Vec cos(Vec x) {
 }
 
 CYB_INLINE Vec softplus(Vec x) {  // log(1 + e^x)
-  return if_less(x, set1(0.0f), set1(0.0f), x) + log1p_unit(exp(neg(abs(x))));
+  return at_least(x, set1(0.0f)) + log1p_unit(exp(neg(abs(x))));
 }
 
 // c·tanh(x / c).

@@ -115,6 +115,23 @@ CYB_INLINE Vec if_equal(Vec a, Vec b, Vec yes, Vec no) {
   CYB_PARTS r.v[i] = hn::IfThenElse(hn::Eq(a.v[i], b.v[i]), yes.v[i], no.v[i]);
   return r;
 }
+// x, but at least lo (at most hi); a NaN of x stays. The processor's own maximum takes its second operand
+// then.
+#if defined(__x86_64__)
+CYB_INLINE Vec at_least(Vec x, Vec lo) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::Max(lo.v[i], x.v[i]);
+  return r;
+}
+CYB_INLINE Vec at_most(Vec x, Vec hi) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::Min(hi.v[i], x.v[i]);
+  return r;
+}
+#else
+CYB_INLINE Vec at_least(Vec x, Vec lo) { return if_less(x, lo, lo, x); }
+CYB_INLINE Vec at_most(Vec x, Vec hi) { return if_less(hi, x, hi, x); }
+#endif
 // x where from <= lane < to, else -inf.
 CYB_INLINE Vec keep_range(Vec x, int from, int to) {
   Vec r;
@@ -215,6 +232,9 @@ CYB_INLINE Vec distance(int first) {
 // below the normal range is rounded once.
 CYB_INLINE Vec scale_by_power(Vec y, Vec t) {
   Vec r;
+#if HWY_TARGET == HWY_AVX3
+  CYB_PARTS r.v[i].raw = _mm512_scalef_ps(y.v[i].raw, hn::Sub(t.v[i], hn::Set(Lanes(), 12582912.0f)).raw);
+#else
   CYB_PARTS {
     const auto n = hn::Sub(hn::BitCast(IntLanes(), t.v[i]), hn::Set(IntLanes(), 0x4B400000));
     const auto a = hn::ShiftRight<1>(n);
@@ -224,6 +244,18 @@ CYB_INLINE Vec scale_by_power(Vec y, Vec t) {
     const auto fb = hn::BitCast(Lanes(), hn::ShiftLeft<23>(hn::Add(b, bias)));
     r.v[i] = hn::Mul(hn::Mul(y.v[i], fa), fb);
   }
+#endif
+  return r;
+}
+// The same for a normal result and −126 <= n <= 127.
+CYB_INLINE Vec scale_by_small_power(Vec y, Vec t) {
+  Vec r;
+#if HWY_TARGET == HWY_AVX3
+  r = scale_by_power(y, t);
+#else
+  CYB_PARTS r.v[i] = hn::BitCast(
+      Lanes(), hn::Add(hn::BitCast(IntLanes(), y.v[i]), hn::ShiftLeft<23>(hn::BitCast(IntLanes(), t.v[i]))));
+#endif
   return r;
 }
 

@@ -55,6 +55,8 @@ CYB_LANEWISE(round_even(Vec x), __builtin_rintf(x.v[i]))
 CYB_LANEWISE(copy_sign(Vec magnitude, Vec sign), __builtin_copysignf(magnitude.v[i], sign.v[i]))
 CYB_LANEWISE(if_less(Vec a, Vec b, Vec yes, Vec no), a.v[i] < b.v[i] ? yes.v[i] : no.v[i])
 CYB_LANEWISE(if_equal(Vec a, Vec b, Vec yes, Vec no), a.v[i] == b.v[i] ? yes.v[i] : no.v[i])
+CYB_LANEWISE(at_least(Vec x, Vec lo), x.v[i] < lo.v[i] ? lo.v[i] : x.v[i])
+CYB_LANEWISE(at_most(Vec x, Vec hi), hi.v[i] < x.v[i] ? hi.v[i] : x.v[i])
 CYB_LANEWISE(keep_range(Vec x, int from, int to), i >= from && i < to ? x.v[i] : -__builtin_inff())
 CYB_LANEWISE(distance(int first), __builtin_fabsf(static_cast<float>(first + i)))
 #undef CYB_LANEWISE
@@ -89,6 +91,8 @@ CYB_INLINE Vec scale_by_power(Vec y, Vec t) {
   }
   return r;
 }
+
+CYB_INLINE Vec scale_by_small_power(Vec y, Vec t) { return scale_by_power(y, t); }
 
 CYB_INLINE void split_power(Vec x, Vec* m, Vec* e) {
   CYB_PARTS {
