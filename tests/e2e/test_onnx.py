@@ -152,10 +152,13 @@ class Onnx(FetchCase):
 
     def test_a_file_runs_without_an_import(self):
         path = self.write("local.onnx", branches())
+        self.environment["TMPDIR"] = self.file("tmp")
+        os.mkdir(self.file("tmp"))
         done = self.run_program("run", path, "--input", "x=[4]")
         self.assertEqual((done.returncode, done.stdout), (0, "y: f32[1] [12]\n"), done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.assertIn("to a temporary file", done.stderr)
+        self.assertEqual(os.listdir(self.file("tmp")), [])
         self.assertIn('digraph "main"', self.works("show", path, "--graph=dot"))
         self.assertIn("  x  f32[n]", self.works("show", path))
         self.assertEqual(json.loads(self.works("bench", path, "--dim", "n=5", "--repeat", "2", "--json"))["inputs"], {"x": [5]})
