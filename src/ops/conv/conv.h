@@ -67,6 +67,18 @@ struct ConvArgs {
   }
 };
 
+// A transposed convolution. conv.axes are those of the convolution that outputs of one remainder are: `out` =
+// outputs of that remainder, `kernel` = inputs that any of them reads, stride 1. conv.w is
+// [group][panel][taps of the first remainder, of the second, …][rows].
+struct ConvTransposedArgs {
+  ConvArgs conv;
+  int64_t stride[3] = {1, 1, 1}, out[3] = {1, 1, 1};
+  int64_t taps = 1;                      // of all remainders: the kernel's
+  const int64_t* phase_begin = nullptr;  // [remainders + 1], into offsets
+  const int32_t* offsets = nullptr;  // of tap k = (channel, kd, ky, kx) of a remainder in the block's copy
+  int64_t floats() const;            // of scratch for each thread
+};
+
 struct WinogradArgs;
 
 struct ConvKernels {
@@ -74,6 +86,10 @@ struct ConvKernels {
   int rows, vectors;  // the largest tile: output channels, vectors of 16 positions
   // Items [begin, end) of ConvArgs::items(); `copy` is `blocks.floats` long.
   void (*product)(const ConvArgs& args, int64_t begin, int64_t end, float* copy);
+  // Items of `conv.items()`; scratch is `floats()` long.
+  void (*transposed)(const ConvTransposedArgs& args, int64_t begin, int64_t end, float* scratch);
+  // Items of ConvArgs::items() where group_in = 1; w is as it lies.
+  void (*depthwise)(const ConvArgs& args, int64_t begin, int64_t end, float* copy);
   int winograd_vectors;  // WinogradArgs::vectors
   void (*winograd)(const WinogradArgs& args, int64_t begin, int64_t end, float* scratch);
 };

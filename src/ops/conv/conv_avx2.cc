@@ -2,7 +2,8 @@
 // The convolution kernels in AVX2.
 #define CYB_SIMD simd_avx2
 #define CYB_SIMD_TARGET HWY_AVX2
-#include "ops/conv/product-inl.h"
+#include "ops/conv/depthwise-inl.h"
+#include "ops/conv/transposed-inl.h"
 #include "ops/conv/winograd-inl.h"
 
 namespace cyb {
@@ -13,6 +14,8 @@ constexpr ConvKernels kTable = {
     CYB_SIMD::kTileRows,
     CYB_SIMD::kTileVectors,
     CYB_SIMD::product,
+    CYB_SIMD::transposed,
+    CYB_SIMD::depthwise,
     CYB_SIMD::kWinogradVectors,
     CYB_SIMD::winograd,
 };

@@ -246,6 +246,57 @@ TEST(ConvKernels, RandomConvolutionsAreTheDefinition) {
   }
 }
 
+TEST(ConvKernels, RandomTransposedConvolutionsAreTheDefinition) {
+  std::mt19937 r(8);
+  for (uint32_t seed = 0; seed < 40; seed++) {
+    TestCase t;
+    const int axes = static_cast<int>(pick(r, 1, 3));
+    t.op = axes == 1 ? Op::ConvTranspose1d : axes == 2 ? Op::ConvTranspose2d : Op::ConvTranspose3d;
+    t.groups = pick(r, 0, 2) == 0 ? 2 : 1;
+    const int64_t in = pick(r, 1, 9), out = pick(r, 1, 13);
+    t.x = {pick(r, 1, 2), in * t.groups};
+    t.w = {in * t.groups, out};
+    for (int i = 0; i < axes; i++) {
+      const int64_t k = pick(r, 1, axes == 1 ? 16 : 4);
+      t.w.push_back(k);
+      t.strides.push_back(pick(r, 1, axes == 1 ? 8 : 3));
+      t.dilations.push_back(pick(r, 1, 2));
+      t.more.push_back(pick(r, 0, 1));
+      t.x.push_back(pick(r, 3, axes == 1 ? 120 : axes == 2 ? 20 : 5));
+    }
+    for (int i = 0; i < 2 * axes; i++) t.pads.push_back(pick(r, 0, 1));
+    t.bias = pick(r, 0, 1);
+    t.weight = pick(r, 0, 1);
+    check(t, seed);
+  }
+}
+
+TEST(ConvKernels, DepthwiseIsTheDefinition) {
+  std::mt19937 r(9);
+  for (uint32_t seed = 0; seed < 40; seed++) {
+    TestCase t;
+    const bool one = pick(r, 0, 3) == 0;
+    t.op = seed % 2 ? Op::FusedConv : one ? Op::Conv1d : Op::Conv2d;
+    t.groups = pick(r, 2, 5);
+    t.x = {pick(r, 1, 2), t.groups};
+    t.w = {t.groups * pick(r, 1, 2), 1};
+    const int64_t k = pick(r, 0, 2) == 0 ? pick(r, 1, 7) : 2 * pick(r, 1, 2) + 1, s = pick(r, 1, 3);
+    const int64_t d = pick(r, 0, 2) == 0 ? 2 : 1;
+    for (int i = 0; i < (one ? 1 : 2); i++) {
+      t.w.push_back(k);
+      t.strides.push_back(s);
+      t.dilations.push_back(d);
+      t.x.push_back(pick(r, (k - 1) * d + 1, 90));
+    }
+    for (int i = 0; i < (one ? 2 : 4); i++) t.pads.push_back(pick(r, 0, k / 2));
+    t.bias = pick(r, 0, 1);
+    t.weight = pick(r, 0, 1);
+    t.residual = t.op == Op::FusedConv && pick(r, 0, 1);
+    if (t.op == Op::FusedConv) t.act = static_cast<ir::ConvActivation>(seed / 2 % 13);
+    check(t, seed);
+  }
+}
+
 TEST(ConvKernels, WinogradIsTheDefinition) {
   std::mt19937 r(5);
   for (uint32_t seed = 0; seed < 26; seed++) {

@@ -90,9 +90,10 @@ Cut best_cut(const CutQuery& q) {
 
 }  // namespace
 
-void plan_blocks(ConvPlan* plan, int max_rows, int vectors, int threads, bool per_channel) {
+void plan_blocks(ConvPlan* plan, int max_rows, int vectors, int threads, const PlanOptions& options) {
+  const bool per_channel = options.per_channel;
   ConvArgs& a = plan->args;
-  bool plain = true;
+  bool plain = !options.keep_rows;
   for (const ConvAxis& x : a.axes)
     plain = plain && x.kernel == 1 && x.stride == 1 && x.begin == 0 && x.in == x.out;
   if (plain) {

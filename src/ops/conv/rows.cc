@@ -102,19 +102,27 @@ struct Prepared {
   const float* packed = nullptr;  // null: packed in each run
 };
 
-template <Isa isa>
-void prepare_product(Call& c) {
-  auto p = std::make_shared<Prepared>();
+ConvArgs conv_args(const Call& c) {
   const Geometry g = conv_geometry(c);
-  ConvArgs& a = p->plan.args;
+  ConvArgs a;
   a.batch = g.batch;
   a.groups = g.groups;
   a.group_in = g.group_in();
   a.group_out = g.group_out();
   for (size_t i = 0; i < 3; i++) a.axes[i] = g.axes[i];
+  a.finish = conv_finish(c);
+  return a;
+}
+
+int64_t aligned(int64_t floats) { return (floats + 15) / 16 * 16; }
+
+template <Isa isa>
+void prepare_product(Call& c) {
+  auto p = std::make_shared<Prepared>();
+  p->plan.args = conv_args(c);
   const ConvKernels& k = conv_kernels(isa);
   plan_blocks(&p->plan, k.rows, k.vectors, c.pool->threads());
-  a.finish = conv_finish(c);
+  const ConvArgs& a = p->plan.args;
   if (c.in[1].weight)
     p->packed = conv_weight(c.in[1])->packed(static_cast<uint64_t>(a.rows), packed_floats(a),
                                              [&](const float* w, float* out) { pack_weights(a, w, out); });
@@ -123,10 +131,8 @@ void prepare_product(Call& c) {
 
 uint64_t product_scratch(const Call& c) {
   const auto& p = *static_cast<const Prepared*>(c.prepared.get());
-  const int64_t floats = p.plan.args.blocks.floats;
-  return static_cast<uint64_t>((floats + 15) / 16 * 16 * c.pool->threads() +
-                               (p.packed ? 0 : packed_floats(p.plan.args))) *
-         4;
+  const int64_t floats = aligned(p.plan.args.blocks.floats) * c.pool->threads();
+  return static_cast<uint64_t>(floats + (p.packed ? 0 : packed_floats(p.plan.args))) * 4;
 }
 
 template <Isa isa>
@@ -135,7 +141,7 @@ void run_product(Call& c) {
   ConvArgs a = p.plan.args;
   a.x = c.in[0].f32();
   a.y = c.out[0].f32();
-  const int64_t floats = (a.blocks.floats + 15) / 16 * 16;
+  const int64_t floats = aligned(a.blocks.floats);
   float* copies = reinterpret_cast<float*>(c.scratch);
   a.w = p.packed;
   if (!a.w) {
@@ -143,16 +149,138 @@ void run_product(Call& c) {
     pack_weights(a, c.in[1].f32(), packed);
     a.w = packed;
   }
-  // What lies behind a copy is read but does not count; it should be no slow number.
   c.pool->parallel_for(a.items(), 1, [&](int64_t begin, int64_t end, int thread) {
     conv_kernels(isa).product(a, begin, end, copies + thread * floats);
   });
 }
 
+// Depthwise.
+
+const char* reject_depthwise(const Query& q) {
+  if (const char* why = reject_product(q)) return why;
+  const ir::Dims& w = q.operands[1]->dims;
+  return conv_attrs(q.node).groups > 1 && w.size() > 1 && w[1] == ir::Dim(1)
+             ? nullptr
+             : "groups have several input channels";
+}
+
 template <Isa isa>
-void add_rows(KernelTable& t, const char* product) {
+void prepare_depthwise(Call& c) {
+  auto p = std::make_shared<Prepared>();
+  p->plan.args = conv_args(c);
+  plan_blocks(&p->plan, 1, 4, c.pool->threads(), {.per_channel = true});
+  if (c.in[1].weight) p->packed = static_cast<const float*>(plain_values(c.in[1]));
+  c.prepared = std::move(p);
+}
+
+uint64_t depthwise_scratch(const Call& c) {
+  const auto& p = *static_cast<const Prepared*>(c.prepared.get());
+  return static_cast<uint64_t>(aligned(p.plan.args.blocks.floats) * c.pool->threads()) * 4;
+}
+
+template <Isa isa>
+void run_depthwise(Call& c) {
+  const auto& p = *static_cast<const Prepared*>(c.prepared.get());
+  ConvArgs a = p.plan.args;
+  a.x = c.in[0].f32();
+  a.y = c.out[0].f32();
+  a.w = p.packed ? p.packed : c.in[1].f32();
+  float* copies = reinterpret_cast<float*>(c.scratch);
+  c.pool->parallel_for(a.items(), 1, [&](int64_t begin, int64_t end, int thread) {
+    conv_kernels(isa).depthwise(a, begin, end, copies + thread * aligned(a.blocks.floats));
+  });
+}
+
+// Transposed.
+
+const char* reject_transposed(const Query& q) {
+  if (const char* why = reject_conv(q)) return why;
+  const auto& a = q.node.as<ir::ConvTransposeAttrs>();
+  const ir::Dims& w = q.operands[1]->dims;
+  double floats = w.size() > 1 && w[0].is_number() ? static_cast<double>(w[0].number()) : 1, phases = 1;
+  for (size_t i = 2; i < w.size(); i++) {
+    const double k = w[i].is_number() ? static_cast<double>(w[i].number()) : 1;
+    const double stride = a.strides.empty() ? 1 : static_cast<double>(a.strides[i - 2]);
+    const double reach = k * (a.dilations.empty() ? 1 : static_cast<double>(a.dilations[i - 2])) / stride;
+    floats *= reach + (i + 1 == w.size() ? 64 : 2);
+    phases *= stride;
+  }
+  return floats > (1 << 26) || phases > (1 << 12) ? "it has too many taps" : nullptr;
+}
+
+struct PreparedTransposed {
+  ConvTransposedPlan plan;
+  const float* packed = nullptr;
+};
+
+template <Isa isa>
+void prepare_transposed(Call& c) {
+  auto p = std::make_shared<PreparedTransposed>();
+  const ConvArgs a = conv_args(c);
+  const ConvKernels& k = conv_kernels(isa);
+  plan_transposed(&p->plan, a, k.rows, k.vectors, c.pool->threads());
+  if (c.in[1].weight) {
+    // The order of the taps depends on all of these.
+    uint64_t key = 2;
+    auto mix = [&](int64_t v) { key = (key ^ static_cast<uint64_t>(v)) * 0x100000001b3u; };
+    mix(p->plan.args.conv.rows);
+    for (const ConvAxis& x : a.axes)
+      for (int64_t v : {x.stride, x.dilation, x.begin}) mix(v);
+    p->packed =
+        conv_weight(c.in[1])->packed(key | uint64_t{1} << 63, packed_transposed_floats(p->plan),
+                                     [&](const float* w, float* out) { pack_transposed(p->plan, w, out); });
+  }
+  c.prepared = std::move(p);
+}
+
+uint64_t transposed_scratch(const Call& c) {
+  const auto& p = *static_cast<const PreparedTransposed*>(c.prepared.get());
+  const int64_t floats = aligned(p.plan.args.floats()) * c.pool->threads();
+  return static_cast<uint64_t>(floats + (p.packed ? 0 : packed_transposed_floats(p.plan))) * 4;
+}
+
+template <Isa isa>
+void run_transposed(Call& c) {
+  const auto& p = *static_cast<const PreparedTransposed*>(c.prepared.get());
+  ConvTransposedArgs a = p.plan.args;
+  a.conv.x = c.in[0].f32();
+  a.conv.y = c.out[0].f32();
+  const int64_t floats = aligned(a.floats());
+  float* scratch = reinterpret_cast<float*>(c.scratch);
+  a.conv.w = p.packed;
+  if (!a.conv.w) {
+    float* packed = scratch + floats * c.pool->threads();
+    pack_transposed(p.plan, c.in[1].f32(), packed);
+    a.conv.w = packed;
+  }
+  c.pool->parallel_for(a.conv.items(), 1, [&](int64_t begin, int64_t end, int thread) {
+    conv_kernels(isa).transposed(a, begin, end, scratch + thread * floats);
+  });
+}
+
+template <Isa isa>
+void add_rows(KernelTable& t, const char* product, const char* depthwise, const char* transposed) {
   const int cost = isa == Isa::scalar ? 500 : isa == Isa::avx2 ? 20 : 10;
-  for (Op op : {Op::Conv1d, Op::Conv2d, Op::Conv3d, Op::FusedConv})
+  for (Op op : {Op::ConvTranspose1d, Op::ConvTranspose2d, Op::ConvTranspose3d})
+    t.add({.op = op,
+           .name = transposed,
+           .isa = isa,
+           .cost = cost,
+           .encoded = 2,
+           .reject = reject_transposed,
+           .scratch_bytes = transposed_scratch,
+           .prepare = prepare_transposed<isa>,
+           .run = run_transposed<isa>});
+  for (Op op : {Op::Conv1d, Op::Conv2d, Op::Conv3d, Op::FusedConv}) {
+    t.add({.op = op,
+           .name = depthwise,
+           .isa = isa,
+           .cost = cost,
+           .encoded = 2,
+           .reject = reject_depthwise,
+           .scratch_bytes = depthwise_scratch,
+           .prepare = prepare_depthwise<isa>,
+           .run = run_depthwise<isa>});
     t.add({.op = op,
            .name = product,
            .isa = isa,
@@ -162,15 +290,16 @@ void add_rows(KernelTable& t, const char* product) {
            .scratch_bytes = product_scratch,
            .prepare = prepare_product<isa>,
            .run = run_product<isa>});
+  }
 }
 
 }  // namespace
 
 void add_conv_rows(KernelTable& t) {
-  add_rows<Isa::avx512>(t, "conv_avx512");
-  add_rows<Isa::avx2>(t, "conv_avx2");
-  add_rows<Isa::neon>(t, "conv_neon");
-  add_rows<Isa::scalar>(t, "conv_plain");
+  add_rows<Isa::avx512>(t, "conv_avx512", "conv_depthwise_avx512", "conv_transposed_avx512");
+  add_rows<Isa::avx2>(t, "conv_avx2", "conv_depthwise_avx2", "conv_transposed_avx2");
+  add_rows<Isa::neon>(t, "conv_neon", "conv_depthwise_neon", "conv_transposed_neon");
+  add_rows<Isa::scalar>(t, "conv_plain", "conv_depthwise_plain", "conv_transposed_plain");
   add_conv_winograd(t);
   add_conv_reference(t);
 }
