@@ -67,6 +67,8 @@ const char* name_of(Effect effect) {
       return "state";
     case Effect::random:
       return "random";
+    case Effect::data:
+      return "data";
     case Effect::control:
       return "control";
   }
