@@ -145,7 +145,7 @@ Made by `tools/gen_ops_doc.cc` from `src/ir/ops.inc`, the attribute structs in `
 
 How operators are written in a program, and what values and attributes are: [ir.md](ir.md). Which kernels each backend has: `cyb-llm status --ops`.
 
-**Tag**: stable, never used again for something else. **Operands**: `?` may be absent (written `_`), `…` any number. **Attributes** with their defaults; of several words the first is the default. **Effect**: empty where results depend on operands and attributes only; *state*: reads or writes the program's states; *random*: depends on the seed; *control*: runs its regions. **Tolerance**: by what a fast kernel may differ from the reference kernel; the formulas are in `tests/README.md`. **Status**: *runs*; *typed*: has a shape rule, but no kernel yet; *reserved*: the tag is kept for the operator's first user, and a program that uses it is refused.
+**Tag**: stable, never used again for something else. **Operands**: `?` may be absent (written `_`), `…` any number. **Attributes** with their defaults; of several words the first is the default. **Effect**: empty where results depend on operands and attributes only; *state*: reads or writes the program's states; *random*: depends on the seed; *data*: result shapes depend on the operands' content, computed on the host; *control*: runs its regions. **Tolerance**: by what a fast kernel may differ from the reference kernel; the formulas are in `tests/README.md`. **Status**: *runs*; *typed*: has a shape rule, but no kernel yet; *reserved*: the tag is kept for the operator's first user, and a program that uses it is refused.
 
 )";
 
