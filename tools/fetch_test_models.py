@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the real model files that tests read into a folder: smollm2.gguf, gemma3.gguf, qwen.gguf.
+"""Puts the real model files that tests read into a folder: smollm2.gguf, gemma3.gguf, qwen.gguf, and the catalog's ONNX
+models as NAME.onnx.
 
-    tools/fetch_test_models.py --program build/release/cyb-llm --out DIR smollm2 gemma3 [qwen]
+    tools/fetch_test_models.py --program build/release/cyb-llm --out DIR smollm2 gemma3 onnx [qwen] [kokoro-82m]
+
+`onnx` stands for all ONNX models but the large kokoro-82m; --list prints the names of the files instead.
 
 The program fetches them itself, from those sources of its catalog that state a SHA-256, because the goldens belong to
 one exact file. A file that is there and right stays.
@@ -20,7 +23,10 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CATALOG = ROOT / "src/hub/catalog.toml"
-NAMES = {"smollm2": "smollm2", "gemma3": "gemma3-270m", "qwen": "qwen2.5-coder-0.5b"}
+ONNX = ("yolov8n-nudenet", "open-nsfw", "ppocr-v4-det", "ppocr-v4-rec", "ppocr-v4-cls", "piper-en-us-joe", "silero-vad",
+        "silero-vad-16k", "silero-vad-16k-sequence", "silero-vad-16k-openvino", "silero-vad-half", "silero-vad-ifless")
+NAMES = {"smollm2": "smollm2", "gemma3": "gemma3-270m", "qwen": "qwen2.5-coder-0.5b",
+         **{name: name for name in (*ONNX, "kokoro-82m")}}
 
 
 def exact_entry(name):
@@ -32,6 +38,9 @@ def exact_entry(name):
     digests = {source["sha256"] for source in entry["sources"]}
     if len(digests) != 1:
         sys.exit(f"{CATALOG}: '{name}' has sources of {len(digests)} different files")
+    for source in entry["sources"]:
+        if "file_name" not in source and "files" in source:
+            source["files"] = source["files"][:1]  # the one that the digest belongs to
     return entry, digests.pop()
 
 
@@ -66,15 +75,26 @@ def fetch(program, name, target):
         shutil.move(fetched, target)
 
 
+def file_of(name):
+    return f"{name}.onnx" if name in ONNX or name == "kokoro-82m" else f"{name}.gguf"
+
+
 def main():
     parser = argparse.ArgumentParser(description="Fetches the real models of the tests.")
-    parser.add_argument("--program", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
-    parser.add_argument("--out", required=True, type=pathlib.Path)
-    parser.add_argument("names", nargs="+", choices=list(NAMES))
+    parser.add_argument("--program", default="cyb-llm", type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--list", action="store_true", help="print the names of the files, and fetch nothing")
+    parser.add_argument("names", nargs="+", choices=[*NAMES, "onnx"])
     arguments = parser.parse_args()
+    names = [one for name in arguments.names for one in (ONNX if name == "onnx" else [name])]
+    if arguments.list:
+        print("\n".join(file_of(name) for name in names))
+        return
+    if not arguments.out:
+        parser.error("--out is missing")
     arguments.out.mkdir(parents=True, exist_ok=True)
-    for name in arguments.names:
-        fetch(arguments.program, name, arguments.out / f"{name}.gguf")
+    for name in names:
+        fetch(arguments.program, name, arguments.out / file_of(name))
 
 
 if __name__ == "__main__":

@@ -12,16 +12,15 @@ packages=(
   cmake ninja-build ccache g++ pkg-config
   nlohmann-json3-dev libcli11-dev libcurl4-openssl-dev libedit-dev libfmt-dev libgtest-dev libhwy-dev
   libpcre2-dev libprotobuf-dev libssl-dev libtomlplusplus-dev libutf8proc-dev libzip-dev protobuf-compiler zlib1g-dev
-  ca-certificates python3
+  ca-certificates python3 python3-venv
 )
 goldens=no
 for argument in "$@"; do
   case "$argument" in
     --dev)
-      packages+=(libbenchmark-dev clang-format clang-tidy qemu-user g++-aarch64-linux-gnu valgrind git python3-venv)
+      packages+=(libbenchmark-dev clang-format clang-tidy qemu-user g++-aarch64-linux-gnu valgrind git)
       ;;
     --goldens)
-      packages+=(python3-venv)
       goldens=yes
       ;;
     -h | --help)

@@ -222,5 +222,6 @@ def main():
 
 
 if __name__ == "__main__":
+    environment.skip_unless("CYB_TEST_ONNX")
     environment.enter()
     main()

@@ -255,5 +255,6 @@ def main():
 
 
 if __name__ == "__main__":
+    environment.skip_unless("CYB_TEST_KOKORO")
     environment.enter("requirements_reference.txt")
     main()

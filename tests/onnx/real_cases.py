@@ -9,7 +9,7 @@ import wave
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-VAD_VARIANTS = ("silero-vad", "silero-vad-16k-op15", "silero-vad-half", "silero-vad-op18-ifless", "silero-vad-openvino-16k",
+VAD_VARIANTS = ("silero-vad", "silero-vad-16k", "silero-vad-half", "silero-vad-ifless", "silero-vad-16k-openvino",
                 "silero-vad-16k-sequence")
 # The outputs of these are kept whole or in part in tests/goldens/onnx.
 MODELS = ("yolov8n-nudenet", "open-nsfw", "ppocr-v4-det", "ppocr-v4-rec", "ppocr-v4-cls", "piper-en-us-joe", *VAD_VARIANTS)
@@ -145,7 +145,7 @@ def vad(name, call, frames, rate):
     state, found = np.zeros((2, 1, 128), np.float32), []
     for frame in frames:
         feeds = {"input": frame[None], "state": state}
-        if name in ("silero-vad", "silero-vad-16k-op15", "silero-vad-op18-ifless"):
+        if name in ("silero-vad", "silero-vad-16k", "silero-vad-ifless"):
             feeds["sr"] = np.array(rate, np.int64)
         out = call(feeds)
         state = out["stateN"]
@@ -156,7 +156,7 @@ def vad(name, call, frames, rate):
 def silero(name, call, whole_speech):
     sound = jfk()
     outputs = {}
-    rates = (16000, 8000) if name in ("silero-vad", "silero-vad-op18-ifless") else (16000,)
+    rates = (16000, 8000) if name in ("silero-vad", "silero-vad-ifless") else (16000,)
     for rate in rates:
         heard = sound if rate == 16000 else sound[::2]
         frames = vad_frames(heard[rate // 4:], rate)[:50]

@@ -127,5 +127,6 @@ def main():
 
 
 if __name__ == "__main__":
+    environment.skip_unless("CYB_TEST_ONNX")
     environment.enter("requirements_reference.txt" if "--reference" in sys.argv else "requirements.txt")
     main()
