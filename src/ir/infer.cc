@@ -76,11 +76,22 @@ int InferContext::axis(int64_t axis, int rank) const {
 
 namespace {
 
-// Where the rank of an operand is open, no rule can tell shapes; what it says for some rank tells the element
-// types.
+// What holds for both types.
+Type common(const Type& a, const Type& b) {
+  Type t{a.dtype, {}};
+  t.known_rank = a.known_rank && b.known_rank && a.rank() == b.rank();
+  if (t.known_rank)
+    for (size_t i = 0; i < a.dims.size(); i++) t.dims.push_back(a.dims[i] == b.dims[i] ? a.dims[i] : Dim());
+  return t;
+}
+
+// Where the rank of an operand is open, the rule is asked for every rank; what it says for all of those that
+// it accepts holds.
 std::vector<Type> types_of_open_rank(const Program& program, const Node& node,
                                      const std::vector<const Type*>& operands) {
-  for (int rank = 0;; rank++) {
+  std::vector<Type> results;
+  bool accepted = false;
+  for (int rank = 0; rank <= kMaxRank; rank++) {
     std::vector<Type> guess(operands.size());
     std::vector<const Type*> pointers(operands.size(), nullptr);
     for (size_t i = 0; i < operands.size(); i++) {
@@ -96,16 +107,17 @@ std::vector<Type> types_of_open_rank(const Program& program, const Node& node,
     try {
       info(node.op).shape(context);
     } catch (const Error&) {
-      if (rank == kMaxRank) throw;
+      if (rank == kMaxRank && !accepted) throw;
       continue;
     }
-    std::vector<Type> results = context.results();
-    for (Type& t : results) {
-      t.dims.clear();
-      t.known_rank = false;
+    if (!accepted) {
+      results = context.results();
+      accepted = true;
+    } else {
+      for (size_t i = 0; i < results.size(); i++) results[i] = common(results[i], context.results()[i]);
     }
-    return results;
   }
+  return results;
 }
 
 }  // namespace

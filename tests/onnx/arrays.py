@@ -2,8 +2,8 @@
 """ONNX values as the .npy files that the program reads and writes, and their comparison.
 
 A value is held as src/import/onnx/convert.h says: 4- and 2-bit integers one to an 8-bit element, small floats as codes
-in u8, bf16 as NumPy's void type of two bytes (as f32 where the program writes it), texts as NumPy's Unicode texts. A sequence is three arrays, NAME.data,
-NAME.shapes and NAME.lengths (see `split_sequence`)."""
+in u8, bf16 as NumPy's void type of two bytes (as f32 where the program writes it), texts as NumPy's Unicode texts.
+Sequences and optionals: values.py."""
 import ml_dtypes
 import numpy as np
 

@@ -30,7 +30,7 @@ def enter(requirements="requirements.txt"):
     Ends the program where the packages cannot be had: without them nothing would be tested."""
     listed = (HERE / requirements).read_bytes()
     name = pathlib.Path(requirements).stem + "-" + hashlib.sha256(listed).hexdigest()[:12]
-    venv = cache_folder() / name
+    venv = (cache_folder() / name).resolve()
     if pathlib.Path(sys.prefix).resolve() == venv:
         return
     if not (venv / "complete").exists():

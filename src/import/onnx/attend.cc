@@ -111,6 +111,20 @@ ValueId frontier(NodeContext& c, ValueId queries, ValueId keys, ValueId offset, 
   return out;
 }
 
+Scores scaled_scores(NodeContext& c, const Attend& a) {
+  const DType type = c.type_of(a.q).dtype;
+  const Heads h = count_heads(c, a);
+  const int64_t repeats = h.kv > 0 ? h.q / h.kv : 1;
+  const ValueId q = a.q_heads_first ? a.q : heads_swapped(c, a.q);
+  const ValueId k = repeated_heads(c, a.kv_heads_first ? a.k : heads_swapped(c, a.k), h.kv, repeats);
+  const ValueId root = root_of_scale(c, a);
+  Scores out;
+  out.scores =
+      c.op(Op::Matmul, {c.mul(q, root), c.mul(c.cast(k, type), root)}, MatmulAttrs{.form = MatmulForm::nt});
+  out.v = repeated_heads(c, a.kv_heads_first ? a.v : heads_swapped(c, a.v), h.kv, repeats);
+  return out;
+}
+
 Attended attend(NodeContext& c, const Attend& a) {
   const DType type = c.type_of(a.q).dtype;
   const bool all_f32 = type == DType::f32 && c.type_of(a.k).dtype == type && c.type_of(a.v).dtype == type &&
@@ -118,21 +132,15 @@ Attended attend(NodeContext& c, const Attend& a) {
   if (all_f32 && a.scores < 0) return {through_sdpa(c, a), kNone};
   if (a.sinks != kNone) c.unsupported("sinks beside other results or types than f32");
 
-  const Heads h = count_heads(c, a);
-  const int64_t times_ = h.kv > 0 ? h.q / h.kv : 1;
-  const ValueId q = a.q_heads_first ? a.q : heads_swapped(c, a.q);
-  const ValueId k = repeated_heads(c, a.kv_heads_first ? a.k : heads_swapped(c, a.k), h.kv, times_);
-  const ValueId v = repeated_heads(c, a.kv_heads_first ? a.v : heads_swapped(c, a.v), h.kv, times_);
-  const ValueId root = root_of_scale(c, a);
+  Scores raw = scaled_scores(c, a);
   Attended out;
-  ValueId s =
-      c.op(Op::Matmul, {c.mul(q, root), c.mul(c.cast(k, type), root)}, MatmulAttrs{.form = MatmulForm::nt});
+  ValueId s = raw.scores;
   if (a.scores == 0) out.scores = s;
   if (a.softcap > 0) s = times(c, c.op(Op::Tanh, {times(c, s, 1 / a.softcap)}), a.softcap);
   if (a.scores == 1) out.scores = s;
   ValueId allowed = a.allowed;
   if (a.causal)
-    allowed = both(c, frontier(c, c.dim_of(q, 2), c.dim_of(k, 2), c.i64s({0}), true, -1, -1), allowed);
+    allowed = both(c, frontier(c, c.dim_of(s, 2), c.dim_of(s, 3), c.i64s({0}), true, -1, -1), allowed);
   const ValueId none = c.like(s, -kInf);
   ValueId dead = kNone;  // rows whose masks hide all keys
   ValueId bias = a.bias == kNone ? kNone : c.cast(a.bias, type);
@@ -148,7 +156,7 @@ Attended attend(NodeContext& c, const Attend& a) {
   if (dead != kNone) p = where(c, dead, c.like(p, 0), p);
   p = c.cast(p, type);
   if (a.scores == 3) out.scores = p;
-  const ValueId y = c.op(Op::Matmul, {p, c.cast(v, type)}, MatmulAttrs{.form = MatmulForm::nn});
+  const ValueId y = c.op(Op::Matmul, {p, c.cast(raw.v, type)}, MatmulAttrs{.form = MatmulForm::nn});
   out.y = a.q_heads_first ? y : heads_swapped(c, y);
   return out;
 }

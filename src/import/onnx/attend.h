@@ -29,6 +29,13 @@ struct Attended {
 };
 Attended attend(NodeContext& c, const Attend& a);
 
+// The scores alone, [B, H, T, S], and the values that belong to them, [B, H, S, D].
+struct Scores {
+  ValueId scores = kNone;
+  ValueId v = kNone;
+};
+Scores scaled_scores(NodeContext& c, const Attend& a);
+
 // [B, T, H·D] as [B, T, H, D], and back.
 ValueId heads_apart(NodeContext& c, ValueId x, int64_t heads);
 ValueId heads_joined(NodeContext& c, ValueId x);

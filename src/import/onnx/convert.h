@@ -80,6 +80,17 @@ bool is_small_float(Elem elem);
 
 // The conversion of one graph (main graph, function body or region).
 class GraphConverter;
+struct Binding;  // what a name stands for (graph_converter.h)
+
+// A value of ONNX that is several of the IR. A tensor is one; a sequence is all its elements' data in one row
+// and their shapes, i64[n, 9]: rank, axes, ones; an optional has a bool beside: whether there is a value.
+struct ValueForm {
+  Elem elem = Elem::f32;
+  bool sequence = false;
+  bool optional = false;
+  int parts() const { return 1 + sequence + optional; }
+  friend bool operator==(const ValueForm&, const ValueForm&) = default;
+};
 
 class NodeContext {
  public:
@@ -94,7 +105,7 @@ class NodeContext {
   // Operands. Absent ones have an empty name or are past the end.
   int inputs() const;
   bool has(int i) const;
-  ValueId in(int i);               // throws InvalidFile where it is absent
+  ValueId in(int i);               // throws InvalidFile where it is absent; tensors only
   ValueId in_or_none(int i);       // kNone where it is absent
   Elem elem(int i);                // what ONNX calls its element type
   Type type_of(ValueId id) const;  // of a value, not of an operand
@@ -136,6 +147,10 @@ class NodeContext {
   ValueId i64s(std::vector<int64_t> values);  // rank 1
   ValueId i64(int64_t value);                 // rank 0
 
+  // What an operand stands for, and a result that is not just a tensor.
+  const Binding& binding(int i);
+  void bind(int i, const Binding& binding);
+
   // Results. The element type is the held one's unless given.
   void out(int i, ValueId id);
   void out(int i, ValueId id, Elem elem);
@@ -161,12 +176,12 @@ class NodeContext {
 
   // Regions of control operators. Inputs are named as the sub-graph's own; it may read the values around it.
   struct RegionInput {
-    Type type;
-    Elem elem;
+    ValueForm form;
+    std::vector<Type> types;  // of its parts
   };
   struct Region {
     std::unique_ptr<ir::Graph> graph;
-    std::vector<Elem> elems;  // of its outputs
+    std::vector<ValueForm> forms;  // of its outputs, whose parts are the graph's outputs
   };
   Region region(std::string_view attribute, const std::vector<RegionInput>& inputs);
   // Adds a control node; results have the given element types.
@@ -217,6 +232,7 @@ void add_norm_converters(Registry& r);    // normalizations, softmax family
 void add_attention_converters(Registry& r);  // Attention and its kin of the newest opsets
 void add_recurrent_converters(Registry& r);  // LSTM, GRU, RNN, DFT, STFT
 void add_control_converters(Registry& r);    // If, Loop, Scan
+void add_sequence_converters(Registry& r);   // sequences, optionals, Identity
 void add_contrib_converters(Registry& r);    // com.microsoft
 void add_text_converters(Registry& r);       // strings
 

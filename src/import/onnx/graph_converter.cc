@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "import/onnx/onnx.pb.h"
+#include "import/onnx/sequences.h"
 #include "import/onnx/tensor_proto.h"
 #include "ir/text.h"
 
@@ -29,6 +30,15 @@ std::vector<const NodeProto*> pointers(const google::protobuf::RepeatedPtrField<
   out.reserve(static_cast<size_t>(nodes.size()));
   for (const NodeProto& n : nodes) out.push_back(&n);
   return out;
+}
+
+Binding add_inputs(ModelState& state, ir::Graph& graph, const std::string& name, const ValueForm& form,
+                   const std::vector<ir::Type>& types) {
+  const std::vector<std::string> names = part_names(clean_name(name), form);
+  std::vector<ValueId> ids;
+  for (size_t i = 0; i < types.size(); i++)
+    ids.push_back(graph.add_input(state.unique_name(names[i]), types[i]));
+  return binding_of(form, ids);
 }
 
 [[noreturn]] void twice(const std::string& name) {
@@ -85,10 +95,9 @@ void GraphConverter::convert_main(const GraphProto& proto, const Opsets& opsets)
     if (!seen.insert(input.name()).second || input.name().empty()) twice(input.name());
     // Up to IR version 3 initializers are listed as inputs too.
     if (scope.has(input.name())) continue;
-    Elem elem{};
-    ir::Type type = read_type(input.type(), input.name(), state_, &elem);
-    const std::string name = state_.unique_name(clean_name(input.name()));
-    scope.names[input.name()] = {graph_.add_input(name, std::move(type)), elem};
+    ValueForm form;
+    const std::vector<ir::Type> types = read_types(input.type(), input.name(), state_, &form);
+    scope.names[input.name()] = add_inputs(state_, graph_, input.name(), form, types);
   }
   convert_nodes(sort_nodes(
       pointers(proto.node()), [&](const std::string& n) { return scope.has(n); }, depth_));
@@ -97,7 +106,7 @@ void GraphConverter::convert_main(const GraphProto& proto, const Opsets& opsets)
 
 void GraphConverter::convert_region(const GraphProto& proto,
                                     const std::vector<NodeContext::RegionInput>& inputs,
-                                    std::vector<Elem>* elems) {
+                                    std::vector<ValueForm>* forms) {
   Scope scope;
   scope.opsets = parent_->scope_->opsets;
   const ScopeGuard guard(scope_, &scope);
@@ -108,71 +117,127 @@ void GraphConverter::convert_region(const GraphProto& proto,
   for (size_t i = 0; i < inputs.size(); i++) {
     const std::string& name = proto.input(static_cast<int>(i)).name();
     if (scope.has(name)) twice(name);
-    scope.names[name] = {graph_.add_input(state_.unique_name(clean_name(name)), inputs[i].type),
-                         inputs[i].elem};
+    scope.names[name] = add_inputs(state_, graph_, name, inputs[i].form, inputs[i].types);
   }
   convert_nodes(sort_nodes(
       pointers(proto.node()), [&](const std::string& n) { return scope.has(n); }, depth_));
-  finish_outputs(proto, elems);
+  finish_outputs(proto, forms);
 }
 
-void GraphConverter::finish_outputs(const GraphProto& proto, std::vector<Elem>* elems) {
+const Binding& GraphConverter::output_of(const GraphProto& proto, const std::string& name) {
+  const Binding* b = find(name);
+  if (!b || b->absent())
+    throw error(ErrorKind::InvalidFile, "graph '{}': nothing makes the output '{}'", clean_name(proto.name()),
+                clean_name(name))
+        .advise("the file is damaged or was written by a faulty exporter");
+  if (b->unknown) throw UnknownOperand();
+  return *b;
+}
+
+void GraphConverter::finish_outputs(const GraphProto& proto, std::vector<ValueForm>* forms) {
   std::set<std::string> seen;
+  static const NodeProto kNoNode;
+  NodeContext context(*this, kNoNode, 0);
   for (const ValueInfoProto& output : proto.output()) {
     if (depth_ == 0 && !seen.insert(output.name()).second)
       throw error(ErrorKind::InvalidFile, "the output '{}' is listed twice", clean_name(output.name()));
-    const Binding* b = find(output.name());
-    if (!b || b->id == kNone)
-      throw error(ErrorKind::InvalidFile, "graph '{}': nothing makes the output '{}'",
-                  clean_name(proto.name()), clean_name(output.name()))
-          .advise("the file is damaged or was written by a faulty exporter");
-    if (b->unknown) throw UnknownOperand();
-    graph_.add_output(clean_name(output.name()), b->id);
-    if (elems) elems->push_back(b->elem);
+    const Binding& b = output_of(proto, output.name());
+    const ValueForm form = form_of(b);
+    const std::vector<std::string> names = part_names(clean_name(output.name()), form);
+    const std::vector<ValueId> parts = parts_of(context, b);
+    for (size_t i = 0; i < parts.size(); i++) graph_.add_output(names[i], parts[i]);
+    if (forms) forms->push_back(form);
   }
   if (depth_ == 0 && graph_.outputs.empty())
     throw error(ErrorKind::InvalidFile, "the graph has no outputs").advise("export the model again");
 }
 
-bool GraphConverter::is_known(const std::string& name) const {
-  if (scope_->has(name)) return true;
-  return !scope_->isolated && parent_ && parent_->is_known(name);
+std::vector<Binding> GraphConverter::inline_graph(const GraphProto& proto,
+                                                  const std::vector<Binding>& inputs) {
+  Scope scope;
+  scope.opsets = scope_ ? scope_->opsets : parent_->scope_->opsets;
+  scope.enclosing = scope_;
+  const ScopeGuard guard(scope_, &scope);
+  read_names(proto, scope);
+  if (static_cast<size_t>(proto.input_size()) != inputs.size())
+    throw error(ErrorKind::InvalidFile, "sub-graph '{}' has {} inputs, {} are given",
+                clean_name(proto.name()), proto.input_size(), inputs.size());
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const std::string& name = proto.input(static_cast<int>(i)).name();
+    if (scope.has(name)) twice(name);
+    scope.names[name] = inputs[i];
+  }
+  convert_nodes(sort_nodes(
+      pointers(proto.node()), [&](const std::string& n) { return scope.has(n); }, depth_));
+  std::vector<Binding> out;
+  for (const ValueInfoProto& output : proto.output()) out.push_back(output_of(proto, output.name()));
+  return out;
 }
 
-const Binding* GraphConverter::find(const std::string& name) {
-  if (const auto it = scope_->names.find(name); it != scope_->names.end()) return &it->second;
-  if (const auto it = scope_->initializers.find(name); it != scope_->initializers.end()) {
+bool GraphConverter::is_known(const std::string& name) const {
+  for (const Scope* s = scope_; s; s = s->enclosing) {
+    if (s->has(name)) return true;
+    if (s->isolated) return false;
+  }
+  return parent_ && parent_->is_known(name);
+}
+
+// Of one scope: decodes initializers when they are first read.
+const Binding* GraphConverter::find_here(Scope& scope, const std::string& name) {
+  if (const auto it = scope.names.find(name); it != scope.names.end()) return &it->second;
+  if (const auto it = scope.initializers.find(name); it != scope.initializers.end()) {
     const std::string where = "initializer '" + clean_name(name) + "'";
     Tensor value = read_tensor(*it->second, where, state_.external);
     const auto elem = static_cast<Elem>(it->second->data_type());
-    return &(scope_->names[name] = {add_constant(std::move(value), clean_name(name)), elem});
+    return &(scope.names[name] = {add_constant(std::move(value), clean_name(name)), elem});
   }
-  if (const auto it = scope_->sparse.find(name); it != scope_->sparse.end()) {
+  if (const auto it = scope.sparse.find(name); it != scope.sparse.end()) {
     const std::string where = "sparse initializer '" + clean_name(name) + "'";
     Tensor value = read_sparse(*it->second, where, state_.external);
     const auto elem = static_cast<Elem>(it->second->values().data_type());
-    return &(scope_->names[name] = {add_constant(std::move(value), clean_name(name)), elem});
+    return &(scope.names[name] = {add_constant(std::move(value), clean_name(name)), elem});
   }
-  if (scope_->isolated || !parent_) return nullptr;
-  const Binding* outside = parent_->find(name);
-  if (!outside || outside->unknown || outside->id == kNone) return outside;
-  auto [it, added] = outer_.try_emplace(outside->id, kNone);
+  return nullptr;
+}
+
+// The value that stands for one of the enclosing graph's.
+ValueId GraphConverter::outer_value(ValueId outside) {
+  if (outside == kNone) return kNone;
+  auto [it, added] = outer_.try_emplace(outside, kNone);
   if (added) {
-    const ir::Value& source = parent_->graph_.value(outside->id);
+    const ir::Value& source = parent_->graph_.value(outside);
     ir::Value v;
     v.kind = ir::Value::Kind::outer;
     v.type = source.type;
     v.name = source.name;
-    v.outer = outside->id;
+    v.outer = outside;
     v.constant = source.constant;
     graph_.values.push_back(std::move(v));
     it->second = static_cast<ValueId>(graph_.values.size()) - 1;
   }
-  return &(scope_->names[name] = {it->second, outside->elem});
+  return it->second;
+}
+
+const Binding* GraphConverter::find(const std::string& name) {
+  Scope* last = nullptr;
+  for (Scope* s = scope_; s; s = s->enclosing) {
+    if (const Binding* b = find_here(*s, name)) return b;
+    if (s->isolated) return nullptr;
+    last = s;
+  }
+  if (!parent_) return nullptr;
+  const Binding* outside = parent_->find(name);
+  if (!outside || outside->unknown || outside->absent()) return outside;
+  Binding here = *outside;
+  here.id = outer_value(here.id);
+  here.shapes = outer_value(here.shapes);
+  here.present = outer_value(here.present);
+  for (ValueId& id : here.elements) id = outer_value(id);
+  return &(last->names[name] = std::move(here));
 }
 
 void GraphConverter::bind(const std::string& name, Binding binding) {
-  if (!name.empty()) scope_->names[name] = binding;
+  if (!name.empty()) scope_->names[name] = std::move(binding);
 }
 
 int64_t GraphConverter::opset(const std::string& domain) const {

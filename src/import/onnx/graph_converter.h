@@ -28,11 +28,20 @@ constexpr int kMaxFunctionDepth = 16;
 
 using Opsets = std::map<std::string, int64_t, std::less<>>;  // by domain, "" for ai.onnx
 
-// What one name of ONNX stands for.
+// What one name of ONNX stands for: a tensor, a sequence of tensors, or an optional one of either.
 struct Binding {
   ValueId id = kNone;  // kNone: an optional input of a function that the call leaves out
   Elem elem = Elem::f32;
   bool unknown = false;  // made by a node that is not supported
+  // Sequences: their elements where the conversion can tell how many there are (then id and shapes are
+  // kNone), else the elements' data in one row and their shapes, i64[n, 9]: rank, axes, ones.
+  bool sequence = false;
+  bool listed = false;
+  std::vector<ValueId> elements = {};
+  ValueId shapes = kNone;
+  ValueId present = kNone;  // optionals: whether there is a value, bool[]
+
+  bool absent() const { return id == kNone && !sequence && !unknown; }
 };
 
 // The names of a graph or of a function's body.
@@ -43,7 +52,8 @@ struct Scope {
   std::unordered_map<std::string, const SparseTensorProto*> sparse;
   std::unordered_map<std::string, const TypeProto*> declared;  // of inner values, as the file says
   const Opsets* opsets = nullptr;
-  bool isolated = false;  // functions see their own names only
+  bool isolated = false;       // functions see their own names only
+  Scope* enclosing = nullptr;  // of a sub-graph that is unfolded in place
 
   bool has(const std::string& name) const {
     return names.contains(name) || initializers.contains(name) || sparse.contains(name);
@@ -96,10 +106,12 @@ class GraphConverter {
   GraphConverter(ModelState& state, ir::Graph& graph, GraphConverter* parent, int depth)
       : state_(state), graph_(graph), parent_(parent), depth_(depth) {}
 
-  // The main graph, and a region with the types of its inputs. Outputs' element types go to `elems`.
+  // The main graph, and a region with the types of its inputs. What the outputs are goes to `forms`.
   void convert_main(const GraphProto& proto, const Opsets& opsets);
   void convert_region(const GraphProto& proto, const std::vector<NodeContext::RegionInput>& inputs,
-                      std::vector<Elem>* elems);
+                      std::vector<ValueForm>* forms);
+  // A sub-graph unfolded in this graph: what its outputs stand for.
+  std::vector<Binding> inline_graph(const GraphProto& proto, const std::vector<Binding>& inputs);
 
   ModelState& state() { return state_; }
   ir::Graph& graph() { return graph_; }
@@ -110,6 +122,7 @@ class GraphConverter {
   const Binding* find(const std::string& name);
   bool is_known(const std::string& name) const;  // the same question without making a value
   void bind(const std::string& name, Binding binding);
+  ValueId outer_value(ValueId outside);  // stands for a value of the enclosing graph
   int64_t opset(const std::string& domain) const;
 
   ValueId add_constant(Tensor value, const std::string& name);
@@ -121,7 +134,9 @@ class GraphConverter {
   void convert_node(const NodeProto& node);
   bool convert_by_registry(const NodeProto& node, const std::string& domain);
   void inline_function(const NodeProto& call, const FunctionProto& function);
-  void finish_outputs(const GraphProto& proto, std::vector<Elem>* elems);
+  const Binding& output_of(const GraphProto& proto, const std::string& name);
+  void finish_outputs(const GraphProto& proto, std::vector<ValueForm>* forms);
+  const Binding* find_here(Scope& scope, const std::string& name);
   void report(const NodeProto& node, const std::string& why);
   void report_inside(const NodeProto& node);
   void give_unknown(const NodeProto& node);
@@ -144,5 +159,9 @@ std::vector<const NodeProto*> sort_nodes(const std::vector<const NodeProto*>& no
 // The type of an input or value: dimensions that the file leaves open become symbols named after the value.
 // Throws UnsupportedModel for what is no tensor.
 ir::Type read_type(const TypeProto& proto, const std::string& name, ModelState& state, Elem* elem);
+// The same for an input, which may be a sequence or an optional: the types of its parts (convert.h,
+// ValueForm).
+std::vector<ir::Type> read_types(const TypeProto& proto, const std::string& name, ModelState& state,
+                                 ValueForm* form);
 
 }  // namespace cyb::onnx

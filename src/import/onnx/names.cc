@@ -114,4 +114,24 @@ ir::Type read_type(const TypeProto& proto, const std::string& name, ModelState& 
   return type;
 }
 
+std::vector<ir::Type> read_types(const TypeProto& proto, const std::string& name, ModelState& state,
+                                 ValueForm* form) {
+  const TypeProto* inner = &proto;
+  if (inner->has_optional_type()) {
+    form->optional = true;
+    inner = &inner->optional_type().elem_type();
+  }
+  std::vector<ir::Type> types;
+  if (inner->has_sequence_type()) {
+    form->sequence = true;
+    read_type(inner->sequence_type().elem_type(), name, state, &form->elem);
+    types.push_back({held_as(form->elem), {state.fresh_symbol(clean_name(name) + "_data")}});
+    types.push_back({DType::i64, {state.fresh_symbol(clean_name(name) + "_length"), Dim(kMaxRank + 1)}});
+  } else {
+    types.push_back(read_type(*inner, name, state, &form->elem));
+  }
+  if (form->optional) types.push_back({DType::boolean, {}});
+  return types;
+}
+
 }  // namespace cyb::onnx

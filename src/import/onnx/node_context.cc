@@ -55,7 +55,7 @@ int NodeContext::outputs() const { return node_.output_size(); }
 bool NodeContext::has(int i) const {
   if (i < 0 || i >= node_.input_size() || node_.input(i).empty()) return false;
   const Binding* b = graph_.find(node_.input(i));
-  return b && (b->unknown || b->id != kNone);
+  return b && !b->absent();
 }
 
 bool NodeContext::has_output(int i) const {
@@ -73,7 +73,19 @@ ValueId NodeContext::in_or_none(int i) {
   const Binding* b = graph_.find(node_.input(i));
   if (!b) invalid(fmt::format("operand {} is missing", i));
   if (b->unknown) throw UnknownOperand();
+  if (b->sequence) unsupported(fmt::format("operand {} is a sequence", i));
   return b->id;
+}
+
+const Binding& NodeContext::binding(int i) {
+  if (!has(i)) invalid(fmt::format("operand {} is missing", i));
+  const Binding* b = graph_.find(node_.input(i));
+  if (b->unknown) throw UnknownOperand();
+  return *b;
+}
+
+void NodeContext::bind(int i, const Binding& binding) {
+  if (has_output(i)) graph_.bind(node_.output(i), binding);
 }
 
 Elem NodeContext::elem(int i) {
@@ -170,7 +182,7 @@ NodeContext::Region NodeContext::region(std::string_view attribute, const std::v
   Region out;
   out.graph = std::make_unique<ir::Graph>();
   GraphConverter inner(graph_.state(), *out.graph, &graph_, graph_.depth() + 1);
-  inner.convert_region(a->g(), inputs, &out.elems);
+  inner.convert_region(a->g(), inputs, &out.forms);
   return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include "import/onnx/attend.h"
 #include "import/onnx/graph_converter.h"
+#include "import/onnx/onnx.pb.h"
 
 namespace cyb::onnx {
 
@@ -195,12 +196,45 @@ void convert_linear_attention(NodeContext& c) {
   if (c.has_output(1)) c.out(1, c.cast(out[0], state_type));
 }
 
+// A sub-graph of one value, if the node has it, unfolded here.
+ValueId modified(NodeContext& c, const char* attribute, ValueId x) {
+  const AttributeProto* a = c.attr(attribute);
+  if (!a) return x;
+  if (!a->has_g() || a->g().output_size() != 1) c.invalid(fmt::format("'{}' must give one value", attribute));
+  const std::vector<Binding> y = c.graph().inline_graph(a->g(), {{x, elem_of(c.type_of(x).dtype)}});
+  if (y[0].sequence) c.invalid(fmt::format("'{}' must give a tensor", attribute));
+  return y[0].id;
+}
+
+// Attention whose scores and probabilities the model changes by sub-graphs of its own.
+void convert_flex_attention(NodeContext& c) {
+  Attend a;
+  a.q = c.in(0);
+  a.k = c.in(1);
+  a.v = c.in(2);
+  a.scale = c.attr_float("scale", 0);
+  const DType type = c.dtype(0), v_type = c.dtype(2);
+  const int64_t precision = c.attr_int("softmax_precision", 0);
+  a.softmax = precision ? held_as(static_cast<Elem>(precision)) : narrow(type) ? DType::f32 : type;
+  if (!is_float(a.softmax)) c.invalid(fmt::format("softmax_precision = {}", precision));
+  if (c.rank(0) != 4) c.invalid("operands must have four axes");
+  if (!c.has_attr("score_mod") && !c.has_attr("prob_mod") && a.softmax == type)
+    return c.out(0, attend(c, a).y);
+  const Scores raw = scaled_scores(c, a);
+  ValueId p = modified(c, "score_mod", c.cast(raw.scores, a.softmax));
+  p = modified(c, "prob_mod", c.op(Op::Softmax, {c.cast(p, a.softmax)}, AxisAttrs{.axis = -1}));
+  const ValueId y =
+      c.op(Op::Matmul, {c.cast(p, a.softmax), c.cast(raw.v, a.softmax)}, MatmulAttrs{.form = MatmulForm::nn});
+  c.out(0, c.cast(y, v_type));
+}
+
 }  // namespace
 
 void add_attention_converters(Registry& r) {
   r.add("Attention", convert_attention);
   r.add("RotaryEmbedding", convert_rotary_embedding);
   r.add("LinearAttention", convert_linear_attention);
+  r.add("FlexAttention", convert_flex_attention, "ai.onnx.preview");
 }
 
 }  // namespace cyb::onnx

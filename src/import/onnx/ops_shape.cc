@@ -116,8 +116,6 @@ void convert_pad(NodeContext& c) {
 
 void convert_tile(NodeContext& c) { keep(c, c.op(Op::Tile, {c.in(0), c.in(1)})); }
 void convert_expand(NodeContext& c) { keep(c, c.op(Op::Expand, {c.in(0), c.in(1)})); }
-void convert_identity(NodeContext& c) { keep(c, c.in(0)); }
-
 template <Op op>
 void convert_axes(NodeContext& c) {
   ir::AxesAttrs a;
@@ -234,7 +232,6 @@ void add_shape_converters(Registry& r) {
   r.add("Pad", convert_pad);
   r.add("Tile", convert_tile);
   r.add("Expand", convert_expand);
-  r.add("Identity", convert_identity);
   r.add("Squeeze", convert_axes<Op::Squeeze>);
   r.add("Unsqueeze", convert_axes<Op::Unsqueeze>);
   r.add("Shape", convert_shape);

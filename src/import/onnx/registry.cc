@@ -35,6 +35,7 @@ const Registry& registry() {
     add_attention_converters(r);
     add_recurrent_converters(r);
     add_control_converters(r);
+    add_sequence_converters(r);
     add_contrib_converters(r);
     add_text_converters(r);
     return r;
