@@ -53,6 +53,16 @@ bool is_matrix(const TensorSpec& s) {
          s.zero == 0 && s.shape[0] > 0 && s.shape[1] > 0;
 }
 
+bool reads_as_matrix(const Arg& a) { return dynamic_cast<const EncodedWeight*>(a.weight) != nullptr; }
+
+// The plain values of an operand that is no matrix: of more axes, or of integers.
+const void* values_of(const Arg& a) {
+  if (a.data || !a.weight) return a.data;
+  if (const auto* w = dynamic_cast<const ConvWeight*>(a.weight)) return w->values();
+  if (const auto* w = dynamic_cast<const IntegerWeight*>(a.weight)) return w->values();
+  return nullptr;
+}
+
 uint64_t padded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 int64_t rows_of(const Arg& x) { return x.shape.elements(0, x.shape.rank() - 1); }
@@ -198,7 +208,7 @@ const char* reject_weight(const Query& q) {
 
 template <Isa isa>
 void run_dense(Call& c) {
-  const DenseArgs base = dense_args(c, c.in[1].f32(), c.in[1].shape);
+  const DenseArgs base = dense_args(c, static_cast<const float*>(values_of(c.in[1])), c.in[1].shape);
   each_batch(c, c.in[1].shape, [&](int64_t i, int64_t a, int64_t b) {
     DenseArgs d = base;
     d.a += a;
@@ -220,7 +230,7 @@ void multiply(const Call& c) {
   };
   const DenseArgs d = dense_args(c, nullptr, c.in[1].shape);
   each_batch(c, c.in[1].shape, [&](int64_t at, int64_t a_at, int64_t b_at) {
-    const T *a = c.in[0].as<T>() + a_at, *b = c.in[1].as<T>() + b_at;
+    const T *a = c.in[0].as<T>() + a_at, *b = static_cast<const T*>(values_of(c.in[1])) + b_at;
     T* y = c.out[0].as<T>() + at * d.m * d.n;
     for (int64_t i = 0; i < d.m; i++)
       for (int64_t j = 0; j < d.n; j++) {
@@ -240,7 +250,7 @@ void run_reference(Call& c) {
   if (c.in[0].dtype != DType::f32)
     return visit_dtype(c.in[0].dtype, [&](auto tag) { multiply<typename decltype(tag)::type>(c); });
   std::vector<double> y;
-  if (c.in[1].weight) {
+  if (reads_as_matrix(c.in[1])) {
     MatmulArgs a;
     a.w = matrix_of(c.in[1]);
     a.m = c.in[0].shape.rank() < 2 ? 1 : rows_of(c.in[0]);
@@ -255,8 +265,8 @@ void run_reference(Call& c) {
     }
   }
   std::vector<float> decoded;
-  const float* b = c.in[1].f32();
-  if (c.in[1].weight) {  // nn with a weight
+  const auto* b = static_cast<const float*>(values_of(c.in[1]));
+  if (reads_as_matrix(c.in[1])) {  // nn with a weight
     const WeightMatrix& w = matrix_of(c.in[1]);
     decoded.resize(static_cast<size_t>(w.n * w.k));
     for (int64_t r = 0; r < w.n; r++) gather_row(w, r, decoded.data() + r * w.k);
