@@ -86,6 +86,14 @@ std::vector<Case> cases() {
     all.push_back(
         lines_case("logic", inputs, {"and(p, q)", "or(p, q)", "xor(p, q)"}, "bool" + rank(out), {a, b}));
   }
+  all.push_back(
+      {"comparison",
+       "(x: f32[3, 40], y: f32[40]) -> (a: bool[3, 40], b: bool[3, 40], c: bool[3, 40], d: bool[3, 40], e: "
+       "bool[3, 40], f: bool[3, 40], g: bool[3, 40])\nr = round(x)\ns = round(y)\na = less_equal(r, s)\nb = "
+       "less(r, s)\nc = equal(r, s)\nd = greater_equal(r, s)\ni = cast(r) to=i64\nj = cast(s) to=i64\ne = "
+       "less_equal(i, j)\nf = equal(i, j)\nk = cast(r) to=f16\nl = cast(s) to=f16\ng = greater(k, l)\n",
+       {{3, 40}, {40}},
+       {}});
   for (Case& c : all) {
     if (std::string(c.name) != "logic") continue;
     static std::vector<std::unique_ptr<std::string>> kept;
