@@ -20,6 +20,7 @@ GraphSession::GraphSession(const std::string& path, const ModelFlags& flags, con
   s.precision.exact = flags.exact;
   s.precision.acts8 = false;  // plain programs are computed in f32
   s.fusion = !inputs.no_fusion;
+  s.seed = inputs.seed;
   if (flags.context > 0) s.states.context = flags.context;
   session_ = std::make_unique<Session>(model_.program, *weights_, s);
 }

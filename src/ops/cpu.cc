@@ -27,6 +27,11 @@ const cpu::KernelTable& cpu_kernel_table() {
     cpu::add_recurrent_rows(t);
     cpu::add_quant_rows(t);
     cpu::add_integer_rows(t);
+    cpu::add_code_rows(t);
+    cpu::add_transform_rows(t);
+    cpu::add_fast_recurrent_rows(t);
+    cpu::add_quantized_lstm_rows(t);
+    cpu::add_fast_channel_norm_rows(t);
     cpu::add_grid_sample_rows(t);
     cpu::add_region_rows(t);
     cpu::add_deform_conv_rows(t);

@@ -29,7 +29,7 @@ void add_integer_rows(KernelTable& table);
 void add_code_rows(KernelTable& table);
 void add_transform_rows(KernelTable& table);
 void add_fast_recurrent_rows(KernelTable& table);
-void add_fast_interpolate_rows(KernelTable& table);
+void add_quantized_lstm_rows(KernelTable& table);
 void add_fast_channel_norm_rows(KernelTable& table);
 void add_grid_sample_rows(KernelTable& table);
 void add_region_rows(KernelTable& table);

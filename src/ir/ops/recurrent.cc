@@ -7,22 +7,30 @@
 namespace cyb::ir {
 namespace {
 
-void recurrent(InferContext& c, int64_t gates, int last_states, int functions) {
+bool is_byte(DType t) { return t == DType::i8 || t == DType::u8; }
+
+// `columns`: w [D, I, gates·H] and r [D, H, gates·H] are 8-bit integers.
+void recurrent(InferContext& c, int64_t gates, int last_states, int functions, bool columns = false) {
   const auto& a = c.attrs<RecurrentAttrs>();
   const Type& x = c.type(0);
   const Type& w = c.type(1);
   const Type& r = c.type(2);
   c.require(x.rank() == 3 && is_float(x.dtype), "x must be floats [T, B, I]");
   c.require(w.rank() == 3 && r.rank() == 3, "w and r must be [D, gates·H, …]");
-  c.require(w.dtype == x.dtype && r.dtype == x.dtype, "x, w and r differ in element type");
+  const size_t in = columns ? 1 : 2, out = columns ? 2 : 1;
+  if (columns)
+    c.require(x.dtype == DType::f32 && is_byte(w.dtype) && is_byte(r.dtype),
+              "x must be f32, w and r 8-bit integers");
+  else
+    c.require(w.dtype == x.dtype && r.dtype == x.dtype, "x, w and r differ in element type");
   const int64_t directions = a.direction == Direction::bidirectional ? 2 : 1;
-  const Dim hidden = a.hidden > 0 ? c.same(Dim(a.hidden), r.dims[2], "hidden and r") : r.dims[2];
+  const Dim hidden = a.hidden > 0 ? c.same(Dim(a.hidden), r.dims[in], "hidden and r") : r.dims[in];
   const Dim length = x.dims[a.batch_first ? 1 : 0], batch = x.dims[a.batch_first ? 0 : 1];
   c.same(w.dims[0], Dim(directions), "directions of w");
   c.same(r.dims[0], Dim(directions), "directions of r");
-  c.same(w.dims[2], x.dims[2], "inputs of w and x");
-  c.same(w.dims[1], hidden * Dim(gates), "rows of w and gates·H");
-  c.same(r.dims[1], hidden * Dim(gates), "rows of r and gates·H");
+  c.same(w.dims[in], x.dims[2], "inputs of w and x");
+  c.same(w.dims[out], hidden * Dim(gates), "w and gates·H");
+  c.same(r.dims[out], hidden * Dim(gates), "r and gates·H");
   if (c.has(3)) {
     c.require(c.type(3).rank() == 2 && c.type(3).dtype == x.dtype, "b must be [D, 2·gates·H] of x's type");
     c.same(c.type(3).dims[0], Dim(directions), "directions of b");
@@ -116,5 +124,22 @@ std::vector<RecurrentFunction> recurrent_functions(const RecurrentAttrs& a, int 
 void rule_lstm(InferContext& c) { recurrent(c, 4, 2, 3); }
 void rule_gru(InferContext& c) { recurrent(c, 3, 1, 2); }
 void rule_rnn(InferContext& c) { recurrent(c, 1, 1, 1); }
+
+void rule_dynamic_quantize_lstm(InferContext& c) {
+  recurrent(c, 4, 2, 3, true);
+  const int64_t directions = c.attrs<RecurrentAttrs>().direction == Direction::bidirectional ? 2 : 1;
+  for (int i = 8; i < 12; i++) {
+    if (!c.has(i)) {
+      c.require(i != 8 && i != 10, "needs the scales of w and r");
+      continue;
+    }
+    const Type& t = c.type(i);
+    c.require(t.rank() == 1 || t.rank() == 2, "scales and zero points must be [D] or [D, 4·H]");
+    c.require(t.dtype == (i % 2 == 0 ? DType::f32 : c.type(i < 10 ? 1 : 2).dtype),
+              "scales must be f32, zero points of their weight's type");
+    c.same(t.dims[0], Dim(directions), "directions of scales and zero points");
+    if (t.rank() == 2) c.same(t.dims[1], c.type(2).dims[2], "scales and 4·H");
+  }
+}
 
 }  // namespace cyb::ir

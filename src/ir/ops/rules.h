@@ -91,6 +91,7 @@ void rule_non_max_suppression(InferContext& c);
 void rule_lstm(InferContext& c);
 void rule_gru(InferContext& c);
 void rule_rnn(InferContext& c);
+void rule_dynamic_quantize_lstm(InferContext& c);
 // Quantization, integer products, spectra, random numbers.
 void rule_quantize(InferContext& c);
 void rule_dequantize(InferContext& c);

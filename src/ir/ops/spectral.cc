@@ -6,7 +6,7 @@
 namespace cyb::ir {
 namespace {
 
-constexpr int64_t kLongest = int64_t{1} << 32;
+constexpr int64_t kLongest = int64_t{1} << 26;
 
 // A scalar operand, or null while it is not known.
 const Tensor* scalar(const InferContext& c, int i) {

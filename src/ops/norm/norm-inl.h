@@ -122,8 +122,29 @@ static void group_norm_groups(const GroupNormArgs& a, int64_t begin, int64_t end
   }
 }
 
+static void channel_norm_rows(const ChannelNormArgs& a, int64_t begin, int64_t end) {
+  if (a.spatial == 1) {
+    for (int64_t row = begin; row < end; ++row)
+      for (int64_t i = 0; i < a.channels; i += 16) {
+        const int64_t at = row * a.channels + i, left = a.channels - i;
+        const Vec v =
+            (load_first(a.x + at, left) - load_first(a.mean + i, left)) * load_first(a.scale + i, left);
+        store_first(a.y + at, v + load_first(a.bias + i, left), left);
+      }
+    return;
+  }
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t channel = row % a.channels;
+    const Vec mean = set1(a.mean[channel]), scale = set1(a.scale[channel]), bias = set1(a.bias[channel]);
+    const float* x = a.x + row * a.spatial;
+    float* y = a.y + row * a.spatial;
+    for (int64_t i = 0; i < a.spatial; i += 16)
+      store_first(y + i, (load_first(x + i, a.spatial - i) - mean) * scale + bias, a.spatial - i);
+  }
+}
+
 constexpr NormKernels make_norm_kernels() {
-  return {rms_norm_rows, layer_norm_rows, group_norm_groups, l2_norm_rows};
+  return {rms_norm_rows, layer_norm_rows, group_norm_groups, l2_norm_rows, channel_norm_rows};
 }
 
 }  // namespace cyb::CYB_SIMD

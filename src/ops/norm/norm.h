@@ -42,11 +42,21 @@ struct GroupNormArgs {
   const float* bias = nullptr;
 };
 
+// y = (x − mean) · scale + bias for each channel of [N, C, spatial].
+struct ChannelNormArgs {
+  int64_t channels = 0, spatial = 0;
+  const float* x = nullptr;
+  float* y = nullptr;
+  const float *mean = nullptr, *scale = nullptr, *bias = nullptr;  // [channels]
+};
+
 struct NormKernels {
   void (*rms_norm)(const NormArgs&, int64_t row_begin, int64_t row_end);    // ε inside the root
   void (*layer_norm)(const NormArgs&, int64_t row_begin, int64_t row_end);  // biased variance
   void (*group_norm)(const GroupNormArgs&, int64_t begin, int64_t end);     // groups [0, batch·groups)
   void (*l2_norm)(const NormArgs&, int64_t row_begin, int64_t row_end);     // x / max(|x|, eps)
+  // Rows of `spatial` elements [0, N·C); with one position rows of `channels` elements [0, N).
+  void (*channel_norm)(const ChannelNormArgs&, int64_t row_begin, int64_t row_end);
 };
 
 const NormKernels& norm_kernels(Isa isa);

@@ -62,7 +62,9 @@ double place(const ir::GridSampleAttrs& attrs, const Axis& a, double n, bool f64
   }
   if (attrs.mode == InterpolateMode::nearest) x = std::nearbyint(x);
   if (!(x >= a.low && x <= a.high)) {
-    if (attrs.padding == GridPadding::border) x = std::clamp(x, 0.0, static_cast<double>(a.length - 1));
+    // Cubic taps are clamped each for itself, as torch and onnxruntime have it.
+    if (attrs.padding == GridPadding::border && attrs.mode != InterpolateMode::cubic)
+      x = std::clamp(x, 0.0, static_cast<double>(a.length - 1));
     if (attrs.padding == GridPadding::reflection) x = reflect(x, a.low, a.high);
   }
   return std::isfinite(x) ? std::clamp(x, -1e15, 1e15) : -1e15;

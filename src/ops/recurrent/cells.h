@@ -29,4 +29,18 @@ int64_t steps_of(const Call& call, const RecurrentShape& shape, int64_t row);
 
 double apply(const ir::RecurrentFunction& f, double x);
 
+// One unit of an LSTM: gate(i) gives the sum of gate i (i o f c), peephole(i, cell) what a peephole adds (i o
+// f). Returns the new cell, and the new state to `h`.
+template <class Gate, class Peephole, class T>
+double lstm_unit(const ir::RecurrentAttrs& a, const ir::RecurrentFunction* f, Gate&& gate,
+                 Peephole&& peephole, double cell, T* h) {
+  auto clipped = [&](double v) { return a.clip > 0 ? v < -a.clip ? -a.clip : v > a.clip ? a.clip : v : v; };
+  const double in = apply(f[0], clipped(gate(0) + peephole(0, cell)));
+  const double forget = a.input_forget ? 1 - in : apply(f[0], clipped(gate(2) + peephole(2, cell)));
+  cell = forget * cell + in * apply(f[1], clipped(gate(3)));
+  const double out = apply(f[0], clipped(gate(1) + peephole(1, cell)));
+  *h = static_cast<T>(out * apply(f[2], cell));
+  return cell;
+}
+
 }  // namespace cyb::cpu

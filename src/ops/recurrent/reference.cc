@@ -99,14 +99,10 @@ struct Cell {
   void lstm(const double* x) {  // gates i o f c, peepholes i o f
     Reals next(h.size());
     for (int64_t k = 0; k < s.hidden; k++) {
-      auto gate = [&](int64_t g) { return input(x, g, k) + recurrent(h, g, k); };
-      double& cell = c[static_cast<size_t>(k)];
-      const double in = apply(f[0], clipped(gate(0) + peephole(0, k, cell)));
-      const double forget =
-          attrs.input_forget ? 1 - in : apply(f[0], clipped(gate(2) + peephole(2, k, cell)));
-      cell = forget * cell + in * apply(f[1], clipped(gate(3)));
-      const double out = apply(f[0], clipped(gate(1) + peephole(1, k, cell)));
-      next[static_cast<size_t>(k)] = out * apply(f[2], cell);
+      const auto i = static_cast<size_t>(k);
+      c[i] = lstm_unit(
+          attrs, f, [&](int64_t g) { return input(x, g, k) + recurrent(h, g, k); },
+          [&](int64_t which, double cell) { return peephole(which, k, cell); }, c[i], &next[i]);
     }
     h = std::move(next);
   }

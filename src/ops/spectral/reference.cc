@@ -11,19 +11,24 @@ namespace cyb::cpu {
 
 using ir::Op;
 
-DftShape dft_shape(const Call& c) {
+DftShape dft_shape(const Call& c, bool values) {
   const auto& a = c.attrs<ir::DftAttrs>();
   const Shape &x = c.in[0].shape, &y = c.out[0].shape;
   DftShape s;
+  s.inverse = a.inverse;
+  s.half = a.inverse && a.onesided;
+  s.parts = x.back();
+  s.result_parts = y.back();
+  if (!values) {
+    // The axis may be an operand too: the longest will do.
+    for (int i = 0; i + 1 < y.rank(); i++) s.results = std::max(s.results, y[i]);
+    return s;
+  }
   const int axis = axis_of(c.has(2) ? integer_at(c.in[2], 0) : a.axis, x.rank());
   s.outer = x.elements(0, axis);
   s.inner = x.elements(axis + 1, x.rank() - 1);
   s.given = x[axis];
-  s.parts = x.back();
   s.results = y[axis];
-  s.result_parts = y.back();
-  s.inverse = a.inverse;
-  s.half = a.inverse && a.onesided;
   s.length = c.has(1) ? integer_at(c.in[1], 0) : s.half ? 2 * (x[axis] - 1) : x[axis];
   return s;
 }

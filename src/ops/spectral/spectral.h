@@ -17,7 +17,8 @@ struct DftShape {
   bool inverse = false;
   bool half = false;  // the operand is a one-sided spectrum
 };
-DftShape dft_shape(const Call& call);
+// Without `values` what operands say about the length is left out: their memory may not be filled yet.
+DftShape dft_shape(const Call& call, bool values = true);
 
 struct StftShape {
   int64_t batch = 0, samples = 0, parts = 1, frames = 0, bins = 0, step = 1, length = 0;

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/spectral/fft.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cyb {
+namespace {
+
+constexpr int64_t kLargestRadix = 61;
+
+using Complex = Fft::Complex;
+
+// e^(−2πi·k/n).
+Complex root(int64_t k, int64_t n) {
+  const double angle = -2 * M_PI * static_cast<double>(k) / static_cast<double>(n);
+  return {std::cos(angle), std::sin(angle)};
+}
+
+// std::complex's product looks for infinities; this is the plain one.
+inline Complex times(Complex a, Complex b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
+}  // namespace
+
+Fft::Fft(int64_t n) : n_(n) {
+  int64_t rest = n;
+  for (int64_t p = 4; rest > 1; p = p == 4 ? 2 : p == 2 ? 3 : p + 2) {
+    while (rest % p == 0) {
+      factors_.push_back(p);
+      rest /= p;
+    }
+    if (p > kLargestRadix) break;
+  }
+  if (rest == 1) {
+    for (int64_t k = 0; k < n; k++) roots_.push_back(root(k, n));
+    return;
+  }
+  int64_t m = 1;
+  while (m < 2 * n - 1) m *= 2;
+  inner_ = std::make_unique<Fft>(m);
+  std::vector<Complex> padded(static_cast<size_t>(m)), work(static_cast<size_t>(inner_->work()) + 1);
+  for (int64_t k = 0; k < n; k++) {
+    const auto square = static_cast<int64_t>(static_cast<unsigned __int128>(k) * static_cast<uint64_t>(k) %
+                                             static_cast<uint64_t>(2 * n));
+    chirp_.push_back(root(square, 2 * n));
+    const Complex value = std::conj(chirp_.back());
+    padded[static_cast<size_t>(k)] = value;
+    if (k > 0) padded[static_cast<size_t>(m - k)] = value;
+  }
+  spectrum_.resize(static_cast<size_t>(m));
+  inner_->run(padded.data(), spectrum_.data(), work.data());
+}
+
+int64_t Fft::work() const { return inner_ ? 2 * inner_->length() : 0; }
+
+int64_t Fft::most_work(int64_t n) {
+  int64_t m = 1;
+  while (m < 2 * n - 1) m *= 2;
+  return 2 * m;
+}
+
+void Fft::run(const Complex* in, Complex* out, Complex* work) const {
+  if (!inner_) return mixed(in, 1, n_, 0, out);
+  const int64_t m = inner_->length();
+  Complex *a = work, *b = work + m;
+  for (int64_t k = 0; k < n_; k++) a[k] = times(in[k], chirp_[static_cast<size_t>(k)]);
+  std::fill(a + n_, a + m, Complex());
+  inner_->run(a, b, nullptr);
+  // The inverse transform as the conjugate of the transform of the conjugate.
+  for (int64_t k = 0; k < m; k++) a[k] = std::conj(times(b[k], spectrum_[static_cast<size_t>(k)]));
+  inner_->run(a, b, nullptr);
+  for (int64_t k = 0; k < n_; k++)
+    out[k] = times(std::conj(b[k]) / static_cast<double>(m), chirp_[static_cast<size_t>(k)]);
+}
+
+// Transforms of the `p` interleaved parts, then butterflies. `factor` is the depth.
+void Fft::mixed(const Complex* in, int64_t stride, int64_t n, size_t factor, Complex* out) const {
+  if (n == 1) {
+    *out = *in;
+    return;
+  }
+  const int64_t p = factors_[factor], m = n / p, step = n_ / n;
+  for (int64_t q = 0; q < p; q++) mixed(in + q * stride, stride * p, m, factor + 1, out + q * m);
+  const Complex* w = roots_.data();
+  if (p == 2) {
+    for (int64_t k = 0; k < m; k++) {
+      const Complex a = out[k], b = times(out[k + m], w[k * step]);
+      out[k] = a + b;
+      out[k + m] = a - b;
+    }
+    return;
+  }
+  if (p == 4) {
+    for (int64_t k = 0; k < m; k++) {
+      const Complex a = out[k], b = times(out[k + m], w[k * step]),
+                    c = times(out[k + 2 * m], w[2 * k * step]), d = times(out[k + 3 * m], w[3 * k * step]);
+      const Complex ac = a + c, a_c = a - c, bd = b + d, b_d = b - d;
+      const Complex turned(b_d.imag(), -b_d.real());  // −i·(b − d)
+      out[k] = ac + bd;
+      out[k + m] = a_c + turned;
+      out[k + 2 * m] = ac - bd;
+      out[k + 3 * m] = a_c - turned;
+    }
+    return;
+  }
+  Complex t[kLargestRadix + 1];
+  for (int64_t k = 0; k < m; k++) {
+    for (int64_t q = 0; q < p; q++) t[q] = times(out[q * m + k], w[q * k * step]);
+    for (int64_t j = 0; j < p; j++) {
+      Complex sum = t[0];
+      for (int64_t q = 1; q < p; q++) sum += times(t[q], w[q * j % p * (n_ / p)]);
+      out[j * m + k] = sum;
+    }
+  }
+}
+
+}  // namespace cyb
