@@ -44,6 +44,14 @@ void convert_lstm(NodeContext& c) {
   emit(c, Op::Lstm, 8, 3, a);
 }
 
+// com.microsoft: an LSTM whose weights are 8-bit integers and whose operands are rounded as they come.
+void convert_dynamic_quantize_lstm(NodeContext& c) {
+  if (c.attr_int("hidden_size", 0) < 1) c.invalid("it needs hidden_size");
+  RecurrentAttrs a = read_recurrent(c);
+  a.input_forget = c.attr_int("input_forget", 0) != 0;
+  emit(c, Op::DynamicQuantizeLstm, 12, 3, a);
+}
+
 void convert_gru(NodeContext& c) {
   RecurrentAttrs a = read_recurrent(c);
   a.linear_before_reset = c.attr_int("linear_before_reset", 0) != 0;
@@ -75,6 +83,7 @@ void convert_stft(NodeContext& c) {
 
 void add_recurrent_converters(Registry& r) {
   r.add("LSTM", convert_lstm);
+  r.add("DynamicQuantizeLSTM", convert_dynamic_quantize_lstm, "com.microsoft");
   r.add("GRU", convert_gru);
   r.add("RNN", convert_rnn);
   r.add("DFT", convert_dft);
