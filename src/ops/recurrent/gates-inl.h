@@ -10,6 +10,40 @@ HWY_BEFORE_NAMESPACE();
 #endif
 namespace cyb::CYB_SIMD {
 
+// p(x²)·x / q(x²), the polynomials by Horner's rule from the highest coefficient: Eigen's approximations of
+// tanh and of the logistic function (Eigen/src/Core/MathFunctionsImpl.h), clamped where they leave f32.
+template <int P, int Q>
+CYB_INLINE Vec rational(Vec x, const float (&p)[P], const float (&q)[Q]) {
+  const Vec square = x * x;
+  Vec above = set1(p[0]), below = set1(q[0]);
+  for (int i = 1; i < P; ++i) above = fma(above, square, set1(p[i]));
+  for (int i = 1; i < Q; ++i) below = fma(below, square, set1(q[i]));
+  return above * x / below;
+}
+
+CYB_INLINE Vec limited(Vec x, float limit) {
+  const Vec high = set1(limit), low = set1(-limit);
+  x = if_less(high, x, high, x);
+  return if_less(x, low, low, x);
+}
+
+static Vec rational_tanh(Vec x) {
+  static constexpr float p[] = {-2.76076847742355e-16f, 2.00018790482477e-13f, -8.60467152213735e-11f,
+                                5.12229709037114e-08f,  1.48572235717979e-05f, 6.37261928875436e-04f,
+                                4.89352455891786e-03f};
+  static constexpr float q[] = {1.19825839466702e-06f, 1.18534705686654e-04f, 2.26843463243900e-03f,
+                                4.89352518554385e-03f};
+  return rational(limited(x, 9.0f), p, q);
+}
+
+static Vec rational_sigmoid(Vec x) {
+  static constexpr float p[] = {4.37031012579801e-11f, 1.15627324459942e-07f, 6.08574864600143e-05f,
+                                8.51377133304701e-03f, 2.48287947061529e-01f};
+  static constexpr float q[] = {6.10247389755681e-13f, 5.76102136993427e-09f, 6.29106785017040e-06f,
+                                1.70198817374094e-03f, 1.16817656904453e-01f, 9.93151921023180e-01f};
+  return rational(limited(x, 18.0f), p, q) + set1(0.5f);
+}
+
 CYB_INLINE Vec gate_function(const GateFunction& f, Vec x) {
   const Vec zero = set1(0.0f), one = set1(1.0f), a = set1(f.alpha), b = set1(f.beta);
   switch (f.kind) {
@@ -38,6 +72,10 @@ CYB_INLINE Vec gate_function(const GateFunction& f, Vec x) {
       return x / (one + abs(x));
     case GateKind::softplus:
       return softplus(x);
+    case GateKind::rational_sigmoid:
+      return rational_sigmoid(x);
+    case GateKind::rational_tanh:
+      return rational_tanh(x);
   }
   return x;
 }
@@ -55,7 +93,8 @@ struct UnitSum {
   int64_t i, left;
   CYB_LAMBDA Vec operator()(int64_t gate) const {
     const int64_t at = gate * a.hidden + i;
-    return load_first(a.input + at, left) + load_first(a.recurrent + at, left);
+    const Vec v = load_first(a.input + at, left) + load_first(a.recurrent + at, left);
+    return a.bias_w ? v + (load_first(a.bias_w + at, left) + load_first(a.bias_r + at, left)) : v;
   }
 };
 

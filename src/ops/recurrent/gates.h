@@ -21,7 +21,11 @@ enum class GateKind {
   hard_sigmoid,
   elu,
   softsign,
-  softplus
+  softplus,
+  // By rational functions, as onnxruntime defines its 8-bit layers: what is rounded to 8 bits again should
+  // not differ from it where that can be helped.
+  rational_sigmoid,
+  rational_tanh
 };
 struct GateFunction {
   GateKind kind = GateKind::sigmoid;
@@ -34,6 +38,8 @@ struct GateArgs {
   float clip = 0;  // 0: none
   bool input_forget = false, linear_before_reset = false;
   const float* peepholes = nullptr;  // LSTM: [3·H] i o f
+  // LSTM: added to the sum of both products, [4·H] each; null: they hold them already.
+  const float *bias_w = nullptr, *bias_r = nullptr;
   // Of one row: products with biases [gates·H], the state before and after.
   const float* input = nullptr;
   const float* recurrent = nullptr;

@@ -31,6 +31,16 @@ class Direction {
       const ir::RecurrentFunction& f = plan.functions[static_cast<size_t>(d * plan.per_direction + i)];
       args_.f[i] = {static_cast<GateKind>(f.kind), static_cast<float>(f.alpha), static_cast<float>(f.beta)};
     }
+    if (op_ == Op::DynamicQuantizeLstm) {
+      for (GateFunction& f : args_.f) {
+        if (f.kind == GateKind::sigmoid) f.kind = GateKind::rational_sigmoid;
+        if (f.kind == GateKind::tanh) f.kind = GateKind::rational_tanh;
+      }
+      if (c.has(3)) {
+        args_.bias_w = c.in[3].f32() + d * 2 * s_.gates * s_.hidden;
+        args_.bias_r = args_.bias_w + s_.gates * s_.hidden;
+      }
+    }
     args_.clip = static_cast<float>(a.clip);
     args_.input_forget = a.input_forget;
     args_.linear_before_reset = a.linear_before_reset;

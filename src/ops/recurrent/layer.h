@@ -22,8 +22,9 @@ struct LayerPlan {
 };
 LayerPlan layer_plan(const Call& call);
 
-// Makes products of a state [B, H] of a direction with gates [first, last), units [begin, end), biases added:
-// into [B, gates·H]. Threads call it for different directions, or for different units of one step.
+// Makes products of a state [B, H] of a direction with gates [first, last), units [begin, end), biases added
+// (but DynamicQuantizeLstm's, which the gates add): into [B, gates·H]. Threads call it for different
+// directions, or for different units of one step.
 class StateProduct {
  public:
   virtual ~StateProduct() = default;

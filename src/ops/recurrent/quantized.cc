@@ -122,11 +122,10 @@ void encode_rows(const float* x, int64_t k, const DynamicRange& range, int64_t b
 }
 
 // Integers to floats: · (scale of the rows · scale of the column) + bias.
-void to_float(const int32_t* v, int64_t n, float row_scale, const Matrix& m, const float* bias, float* y) {
-  for (int64_t j = 0; j < n; j++) {
-    const float scaled = static_cast<float>(v[j]) * (row_scale * m.scales[m.per_column ? j : 0]);
-    y[j] = bias ? scaled + bias[j] : scaled;
-  }
+// Biases are added to the sum of both products, with the gates.
+void to_float(const int32_t* v, int64_t n, float row_scale, const Matrix& m, float* y) {
+  for (int64_t j = 0; j < n; j++)
+    y[j] = static_cast<float>(v[j]) * (row_scale * m.scales[m.per_column ? j : 0]);
 }
 
 Matrix matrix_of(Call& c, const Plan& p, bool recurrent, int64_t d) {
@@ -186,9 +185,7 @@ class IntegerProduct final : public StateProduct {
     IntProduct product = product_of(m, codes, sums, s.batch, zeros, v);
     product.a_zero_stride = 1;
     int_product(kernels_, product, 0, s.batch, 0, int_panels(m.n));
-    for (int64_t b = 0; b < s.batch; b++)
-      to_float(v + b * m.n, m.n, scales[b], m, c_.has(3) ? c_.in[3].f32() + d * 2 * m.n + m.n : nullptr,
-               out + b * m.n);
+    for (int64_t b = 0; b < s.batch; b++) to_float(v + b * m.n, m.n, scales[b], m, out + b * m.n);
   }
 
  private:
@@ -226,10 +223,9 @@ void run(Call& c) {
     // The integers stand where their floats go.
     float* y = p.layer.input(c, d);
     const IntProduct product = product_of(m, codes, sums, rows, &zero, reinterpret_cast<int32_t*>(y));
-    const float* bias = c.has(3) ? c.in[3].f32() + d * 2 * n : nullptr;
     c.pool->parallel_for(rows, 8, [&](int64_t begin, int64_t end, int) {
       int_product(int_kernels(isa), product, begin, end, 0, int_panels(n));
-      for (int64_t i = begin; i < end; i++) to_float(product.y + i * n, n, range.scale, m, bias, y + i * n);
+      for (int64_t i = begin; i < end; i++) to_float(product.y + i * n, n, range.scale, m, y + i * n);
     });
   }
   const IntegerProduct product(c, p, isa);
