@@ -42,10 +42,11 @@ bool Rewriter::is_scalar(ValueId id, double value) const {
   return s && std::fabs(*s - value) <= 4e-7 * std::fabs(value);
 }
 
-ValueId Rewriter::beside_scalar(const Node& node, double value) const {
+ValueId Rewriter::beside_scalar(const Node& node, double value, bool exactly) const {
   if (node.operands.size() != 2) return kNone;
   for (size_t side = 0; side < 2; side++)
-    if (is_scalar(node.operands[side], value) && type(node.operands[1 - side]) == type(node.results[0]))
+    if ((exactly ? scalar(node.operands[side]) == value : is_scalar(node.operands[side], value)) &&
+        type(node.operands[1 - side]) == type(node.results[0]))
       return node.operands[1 - side];
   return kNone;
 }

@@ -31,7 +31,7 @@ class Rewriter {
   std::optional<double> scalar(ir::ValueId id) const;
   bool is_scalar(ir::ValueId id, double value) const;  // within f32's resolution
   // The other operand of a commutative node where one is the given scalar; kNone.
-  ir::ValueId beside_scalar(const ir::Node& node, double value) const;
+  ir::ValueId beside_scalar(const ir::Node& node, double value, bool exactly = false) const;
   // Types agree in all that is known; `certain`: nothing is left open.
   bool same_type(ir::ValueId a, ir::ValueId b, bool certain) const;
 

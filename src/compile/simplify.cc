@@ -110,12 +110,14 @@ class Simplifier : public Rewriter {
       case Op::Expand:
         return same_type(x, n.results[0], true) ? x : kNone;
       case Op::Mul:
-        return beside_scalar(n, 1);
+        return beside_scalar(n, 1, true);
       case Op::Add:
-        return beside_scalar(n, 0);
+        return beside_scalar(n, 0, true);
       case Op::Sub:
       case Op::Div:
-        return is_scalar(n.operands[1], n.op == Op::Sub ? 0 : 1) && type(x) == type(n.results[0]) ? x : kNone;
+        return scalar(n.operands[1]) == (n.op == Op::Sub ? 0.0 : 1.0) && type(x) == type(n.results[0])
+                   ? x
+                   : kNone;
       default:
         return kNone;
     }
