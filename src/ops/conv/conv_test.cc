@@ -271,6 +271,30 @@ TEST(ConvKernels, RandomTransposedConvolutionsAreTheDefinition) {
   }
 }
 
+TEST(ConvKernels, PoolingIsTheDefinition) {
+  std::mt19937 r(10);
+  for (uint32_t seed = 0; seed < 50; seed++) {
+    TestCase t;
+    t.op = Op::Pool;
+    const int axes = static_cast<int>(pick(r, 1, 3));
+    t.pool = pick(r, 0, 1) ? ir::PoolKind::average : ir::PoolKind::max;
+    t.ceil = pick(r, 0, 1);
+    t.count_pad = pick(r, 0, 1);
+    t.x = {pick(r, 1, 2), pick(r, 1, 3)};
+    t.w = {1, 1};
+    for (int i = 0; i < axes; i++) {
+      const int64_t k = pick(r, 1, 5), d = pick(r, 1, 2);
+      t.w.push_back(k);
+      t.dilations.push_back(d);
+      t.strides.push_back(pick(r, 1, 3));
+      t.x.push_back(pick(r, (k - 1) * d + 1, axes == 1 ? 200 : axes == 2 ? 70 : 12));
+    }
+    for (int i = 0; i < 2 * axes; i++)
+      t.pads.push_back(pick(r, 0, t.w[static_cast<size_t>(2 + i % axes)] / 2));
+    check(t, seed);
+  }
+}
+
 TEST(ConvKernels, DepthwiseIsTheDefinition) {
   std::mt19937 r(9);
   for (uint32_t seed = 0; seed < 40; seed++) {

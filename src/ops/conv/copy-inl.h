@@ -26,6 +26,16 @@ CYB_INLINE void copy_run(const float* from, float* to, int64_t n) {
   if (i < n) store_first(to + i, load_first(from + i, n - i), n - i);
 }
 
+// The 32 floats of a row from `at` on, `fill` beyond its end, which is reached.
+CYB_INLINE void load_split(const float* row, int64_t length, int64_t at, float fill, Vec* even, Vec* odd) {
+  const int64_t left = length - at;
+  if (left >= 32)
+    split_pairs(load(row + at), load(row + at + 16), even, odd);
+  else
+    split_pairs(load_first(row + at, high(left, 0), fill),
+                left > 16 ? load_first(row + at + 16, left - 16, fill) : set1(fill), even, odd);
+}
+
 // to[j] = row[first + j · stride] for j < n, `fill` where that is outside [0, length).
 static void copy_strided(const float* row, int64_t length, int64_t first, int64_t stride, int64_t n,
                          float* to, float fill) {
@@ -34,14 +44,14 @@ static void copy_strided(const float* row, int64_t length, int64_t first, int64_
   fill_run(to, begin, fill);
   if (stride == 1) {
     copy_run(row + first + begin, to + begin, end - begin);
+  } else if (stride == 2) {
+    for (; begin < end; begin += 16) {
+      Vec even, odd;
+      load_split(row, length, first + 2 * begin, fill, &even, &odd);
+      store_first(to + begin, even, end - begin);
+    }
   } else {
-    if (stride == 2)
-      for (; begin + 16 <= end && first + 2 * begin + 32 <= length; begin += 16) {
-        Vec even, odd;
-        load_pairs(row + first + 2 * begin, &even, &odd);
-        store(to + begin, even);
-      }
-    for (int64_t j = begin; j < end; ++j) to[j] = row[first + j * stride];
+    for (; begin < end; ++begin) to[begin] = row[first + begin * stride];
   }
   fill_run(to + end, n - end, fill);
 }
@@ -49,22 +59,17 @@ static void copy_strided(const float* row, int64_t length, int64_t first, int64_
 // Both remainders of a stride of 2 in one pass: phases `first` and `first` + 1.
 static void copy_pairs(const float* row, int64_t length, int64_t first, int64_t n, float* even, float* odd,
                        float fill) {
-  int64_t begin = first < 0 ? low((-first + 1) / 2, n) : 0, at = begin;
-  for (; at + 16 <= n && first + 2 * at + 32 <= length; at += 16) {
-    Vec a, b;
-    load_pairs(row + first + 2 * at, &a, &b);
-    store(even + at, a);
-    store(odd + at, b);
-  }
+  int64_t begin = first < 0 ? low((-first + 1) / 2, n) : 0;
   for (int64_t j = 0; j < begin; ++j) {
     const int64_t i = first + 2 * j;
     even[j] = i >= 0 && i < length ? row[i] : fill;
     odd[j] = i + 1 >= 0 && i + 1 < length ? row[i + 1] : fill;
   }
-  for (int64_t j = at; j < n; ++j) {
-    const int64_t i = first + 2 * j;
-    even[j] = i >= 0 && i < length ? row[i] : fill;
-    odd[j] = i + 1 >= 0 && i + 1 < length ? row[i + 1] : fill;
+  for (; begin < n; begin += 16) {
+    Vec a, b;
+    load_split(row, length, first + 2 * begin, fill, &a, &b);
+    store_first(even + begin, a, n - begin);
+    store_first(odd + begin, b, n - begin);
   }
 }
 

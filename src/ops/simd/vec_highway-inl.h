@@ -145,12 +145,13 @@ CYB_INLINE Vec keep_range(Vec x, int from, int to) {
   }
   return r;
 }
-// Lanes 2i of 32 floats, and lanes 2i + 1; and back.
-CYB_INLINE void load_pairs(const float* p, Vec* even, Vec* odd) {
+// Lanes 2i of the 32 lanes of lo and hi, and lanes 2i + 1; and back to memory.
+CYB_INLINE void split_pairs(Vec lo, Vec hi, Vec* even, Vec* odd) {
   CYB_PARTS {
-    const auto lo = hn::LoadU(Lanes(), p + 2 * i * kLanes), hi = hn::LoadU(Lanes(), p + (2 * i + 1) * kLanes);
-    even->v[i] = hn::ConcatEven(Lanes(), hi, lo);
-    odd->v[i] = hn::ConcatOdd(Lanes(), hi, lo);
+    const auto a = 2 * i < kParts ? lo.v[2 * i % kParts] : hi.v[2 * i % kParts];
+    const auto b = 2 * i + 1 < kParts ? lo.v[(2 * i + 1) % kParts] : hi.v[(2 * i + 1) % kParts];
+    even->v[i] = hn::ConcatEven(Lanes(), b, a);
+    odd->v[i] = hn::ConcatOdd(Lanes(), b, a);
   }
 }
 CYB_INLINE void store_pairs(float* p, Vec even, Vec odd) {
@@ -274,6 +275,12 @@ CYB_INLINE Vec add_exponent(Vec y, Vec t) {
   Vec r;
   CYB_PARTS r.v[i] = hn::BitCast(
       Lanes(), hn::Add(hn::BitCast(IntLanes(), y.v[i]), hn::ShiftLeft<23>(hn::BitCast(IntLanes(), t.v[i]))));
+  return r;
+}
+// The larger, b where they are equal or one is NaN (as x86 has it; elsewhere NaN).
+CYB_INLINE Vec max_or_second(Vec a, Vec b) {
+  Vec r;
+  CYB_PARTS r.v[i] = hn::Max(a.v[i], b.v[i]);
   return r;
 }
 // min(max(x, lo), hi); either end for NaN.

@@ -61,10 +61,10 @@ CYB_LANEWISE(keep_range(Vec x, int from, int to), i >= from && i < to ? x.v[i] :
 CYB_LANEWISE(distance(int first), __builtin_fabsf(static_cast<float>(first + i)))
 #undef CYB_LANEWISE
 
-CYB_INLINE void load_pairs(const float* p, Vec* even, Vec* odd) {
+CYB_INLINE void split_pairs(Vec lo, Vec hi, Vec* even, Vec* odd) {
   CYB_PARTS {
-    even->v[i] = p[2 * i];
-    odd->v[i] = p[2 * i + 1];
+    even->v[i] = i < 8 ? lo.v[2 * i] : hi.v[2 * i - 16];
+    odd->v[i] = i < 8 ? lo.v[2 * i + 1] : hi.v[2 * i - 15];
   }
 }
 CYB_INLINE void store_pairs(float* p, Vec even, Vec odd) {
@@ -108,6 +108,11 @@ CYB_INLINE Vec add_exponent(Vec y, Vec t) {
   Vec r;
   CYB_PARTS r.v[i] =
       std::bit_cast<float>(std::bit_cast<uint32_t>(y.v[i]) + (std::bit_cast<uint32_t>(t.v[i]) << 23));
+  return r;
+}
+CYB_INLINE Vec max_or_second(Vec a, Vec b) {
+  Vec r;
+  CYB_PARTS r.v[i] = a.v[i] > b.v[i] ? a.v[i] : b.v[i];
   return r;
 }
 CYB_INLINE Vec bounded(Vec x, float lo, float hi) {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// f32 pooling on the CPU over N C spatial: maxima and averages. The same bits for every instruction set and
+// any cut of the work: taps in order (kd, ky, kx); an average is Σ ÷ (depth count · height count · width
+// count), each of them exact.
+#pragma once
+
+#include "ops/conv/conv.h"
+
+namespace cyb {
+
+struct PoolArgs {
+  const float* x = nullptr;
+  float* y = nullptr;
+  bool average = false;
+  int64_t planes = 1;  // batch · channels
+  ConvAxis axes[3];
+  ConvBlocks blocks;
+  int64_t taps = 1;
+  // Averages: how many taps count for each output of an axis.
+  const float* counts[3] = {};
+
+  int64_t items() const { return planes * axes[0].out * blocks.row_blocks * blocks.col_blocks; }
+};
+
+struct PoolKernels {
+  // Items [begin, end); `copy` is blocks.floats long, `row` blocks.pitch + 16.
+  void (*pool)(const PoolArgs& args, int64_t begin, int64_t end, float* copy);
+};
+const PoolKernels& pool_kernels(Isa isa);
+
+}  // namespace cyb
