@@ -111,6 +111,17 @@ ValueId frontier(NodeContext& c, ValueId queries, ValueId keys, ValueId offset, 
   return out;
 }
 
+namespace {
+
+// Of small floats step by step, as ONNX defines it: every step is rounded to the type.
+ValueId softmax(NodeContext& c, ValueId x) {
+  if (!narrow(c.type_of(x).dtype)) return c.op(Op::Softmax, {x}, AxisAttrs{.axis = -1});
+  const ValueId e = c.op(Op::Exp, {c.sub(x, reduce(c, Op::ReduceMax, x, {-1}))});
+  return c.div(e, reduce(c, Op::ReduceSum, e, {-1}));
+}
+
+}  // namespace
+
 Scores scaled_scores(NodeContext& c, const Attend& a) {
   const DType type = c.type_of(a.q).dtype;
   const Heads h = count_heads(c, a);
@@ -152,7 +163,7 @@ Attended attend(NodeContext& c, const Attend& a) {
     if (allowed != kNone) s = where(c, allowed, s, none);
   }
   if (a.scores == 2) out.scores = s;
-  ValueId p = c.op(Op::Softmax, {c.cast(s, a.softmax)}, AxisAttrs{.axis = -1});
+  ValueId p = softmax(c, c.cast(s, a.softmax));
   if (dead != kNone) p = where(c, dead, c.like(p, 0), p);
   p = c.cast(p, type);
   if (a.scores == 3) out.scores = p;

@@ -48,6 +48,41 @@ ValueId GraphConverter::add_constant(Tensor value, const std::string& name) {
   return id;
 }
 
+// Some axes of a value's shape, if each of them is a number: shapes of other axes need not be.
+std::optional<Tensor> GraphConverter::known_axes(const ir::Node& node) const {
+  const ir::Value& shape = graph_.value(node.operands[0]);
+  if (shape.kind != ir::Value::Kind::result) return std::nullopt;
+  const ir::Node& maker = graph_.nodes[static_cast<size_t>(shape.node)];
+  if (maker.op != Op::ShapeOf) return std::nullopt;
+  const ir::Type& type = graph_.value(maker.operands[0]).type;
+  if (!type.known_rank) return std::nullopt;
+  // The shape with −1 for what is not known, through the operator itself.
+  Tensor dims(DType::i64, {type.rank()});
+  for (size_t i = 0; i < type.dims.size(); i++)
+    dims.at<int64_t>(i) = type.dims[i].is_number() ? type.dims[i].number() : -1;
+  ir::Graph small;
+  ir::Node copy;
+  copy.op = node.op;
+  copy.attrs = node.attrs->clone();
+  std::vector<const Tensor*> operands;
+  for (size_t i = 0; i < node.operands.size(); i++) {
+    const ValueId id = node.operands[i];
+    const Tensor* t = i == 0 ? &dims : id == kNone ? nullptr : graph_.value(id).constant.get();
+    if (id != kNone && (!t || t->elements() > kMaxRank)) return std::nullopt;
+    operands.push_back(t);
+    copy.operands.push_back(t ? small.add_constant("", *t) : kNone);
+  }
+  copy.results = {0};
+  const std::vector<ir::Type> types = ir::infer_types(state_.program, small, copy);
+  if (!types[0].is_concrete()) return std::nullopt;
+  std::vector<Tensor> out;
+  out.emplace_back(DType::i64, ir::shape_of(types[0]));
+  evaluate_node(state_.program, copy, operands, out);
+  for (int64_t i = 0; i < out[0].elements(); i++)
+    if (out[0].at<int64_t>(static_cast<size_t>(i)) < 0) return std::nullopt;
+  return std::move(out[0]);
+}
+
 bool GraphConverter::fold(const ir::Node& node, const std::vector<ir::Type>& types,
                           std::vector<ValueId>* results) {
   const ir::OpInfo& row = ir::info(node.op);
@@ -57,6 +92,11 @@ bool GraphConverter::fold(const ir::Node& node, const std::vector<ir::Type>& typ
     results->push_back(add_constant(Tensor::i64({shape.rank()}, {shape.begin(), shape.end()}), ""));
     return true;
   }
+  if (node.op == Op::Gather || node.op == Op::Slice)
+    if (auto dims = known_axes(node)) {
+      results->push_back(add_constant(std::move(*dims), ""));
+      return true;
+    }
   std::vector<const Tensor*> operands;
   uint64_t operand_bytes = 0, most = 0;
   const ir::Value* largest = nullptr;

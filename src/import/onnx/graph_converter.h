@@ -140,6 +140,7 @@ class GraphConverter {
   void report(const NodeProto& node, const std::string& why);
   void report_inside(const NodeProto& node);
   void give_unknown(const NodeProto& node);
+  std::optional<Tensor> known_axes(const ir::Node& node) const;
   bool fold(const ir::Node& node, const std::vector<ir::Type>& types, std::vector<ValueId>* results);
 
   ModelState& state_;

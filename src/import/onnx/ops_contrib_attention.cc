@@ -99,7 +99,9 @@ void convert_multi_head_attention(NodeContext& c) {
     if (q_rank == 5 || c.type_of(k).rank() == 4) {
       if (q_rank == 5 || !a.kv_heads_first) c.unsupported("a bias beside packed operands");
     }
-    const Dim d = dim(c, q, 2);
+    Dim d = dim(c, q, 2);
+    // Where the width is open, all three have the same.
+    if (const Dim all = dim(c, c.in(3), 0); !d.is_number() && all.is_number()) d = all.number() / 3;
     if (!d.is_number()) c.unsupported("the hidden size must be known");
     const ValueId bias = c.in(3);
     const int64_t n = d.number();

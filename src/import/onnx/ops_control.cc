@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // If, Loop and Scan. Types of carried values are widened until the body gives back what it takes.
+#include "import/onnx/onnx.pb.h"
 #include "import/onnx/ops_util.h"
 #include "import/onnx/sequences.h"
 
@@ -113,6 +114,16 @@ void bind_results(NodeContext& c, const std::vector<ValueId>& ids, const std::ve
 }
 
 void convert_if(NodeContext& c) {
+  // A condition that is known leaves one branch, in place.
+  if (const Tensor* condition = c.constant_in(0); condition && condition->elements() == 1) {
+    const AttributeProto* branch = c.attr(condition->integer(0) ? "then_branch" : "else_branch");
+    if (!branch || !branch->has_g()) c.invalid("a branch is missing");
+    const std::vector<Binding> values = c.graph().inline_graph(branch->g(), {});
+    if (static_cast<size_t>(c.outputs()) > values.size())
+      c.invalid("the branch gives fewer values than there are results");
+    for (int i = 0; i < c.outputs(); i++) c.bind(i, values[static_cast<size_t>(i)]);
+    return;
+  }
   Region yes = c.region("then_branch", {});
   Region no = c.region("else_branch", {});
   if (no.forms.size() != yes.forms.size()) c.invalid("the branches differ in how many values they give");

@@ -27,14 +27,6 @@ bool fits(const Type& x, const Type& w, int first) {
   return true;
 }
 
-// Axes [first, rank) joined into one.
-ValueId flattened(NodeContext& c, ValueId x, int first) {
-  if (first == c.type_of(x).rank() - 1) return x;
-  std::vector<int64_t> shape(static_cast<size_t>(first), 0);
-  shape.push_back(-1);
-  return c.reshape(x, shape);
-}
-
 ValueId flat_weight(NodeContext& c, ValueId w) {
   return w == kNone || c.type_of(w).rank() == 1 ? w : c.reshape(w, {-1});
 }
@@ -56,8 +48,7 @@ ValueId normalized(NodeContext& c, ValueId x, ValueId scale, ValueId bias, int64
   if (bias_inside) operands.push_back(flat_weight(c, bias));
   ValueId y = root_mean_square ? c.op(Op::RmsNorm, operands, RmsNormAttrs{.eps = eps})
                                : c.op(Op::LayerNorm, operands, LayerNormAttrs{.eps = eps});
-  if (first != t.rank() - 1) y = shaped_as(c, y, x);
-  y = c.cast(y, t.dtype);
+  y = c.cast(unflattened(c, y, x, first), t.dtype);
   if (!inside && scale != kNone) {
     // The scale may have a type of its own, which then is the result's.
     const DType to = c.type_of(scale).dtype;
@@ -203,9 +194,13 @@ void convert_softmax(NodeContext& c) {
   const int rank = c.rank(0);
   const int first = rank == given ? rank : axis_from(c, given, rank);
   if (first == rank - 1) return c.out(0, c.op(kOp, {x}, AxisAttrs{.axis = -1}));
-  std::vector<int64_t> shape(static_cast<size_t>(first), 0);
-  shape.push_back(first == rank ? 1 : -1);
-  c.out(0, shaped_as(c, c.op(kOp, {c.reshape(x, shape)}, AxisAttrs{.axis = -1}), x));
+  if (first == rank) {  // each element by itself
+    const std::vector<int64_t> shape(static_cast<size_t>(rank), 0);
+    std::vector<int64_t> longer = shape;
+    longer.push_back(1);
+    return c.out(0, c.reshape(c.op(kOp, {c.reshape(x, longer)}, AxisAttrs{.axis = -1}), shape));
+  }
+  c.out(0, unflattened(c, c.op(kOp, {flattened(c, x, first)}, AxisAttrs{.axis = -1}), x, first));
 }
 
 }  // namespace

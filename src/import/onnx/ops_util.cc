@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "import/onnx/ops_util.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace cyb::onnx {
@@ -45,6 +46,29 @@ ValueId strided(NodeContext& c, ValueId x, int64_t axis, int64_t start, int64_t 
 
 ValueId reversed(NodeContext& c, ValueId x, int64_t axis) {
   return strided(c, x, axis, -1, std::numeric_limits<int64_t>::min(), -1);
+}
+
+ValueId flattened(NodeContext& c, ValueId x, int first) {
+  if (first == c.type_of(x).rank() - 1) return x;
+  std::vector<int64_t> shape(static_cast<size_t>(first), 0);
+  shape.push_back(-1);
+  return c.reshape(x, shape);
+}
+
+ValueId unflattened(NodeContext& c, ValueId x, ValueId like, int first) {
+  const Type t = c.type_of(like);
+  if (first == t.rank() - 1) return x;
+  std::vector<int64_t> shape(static_cast<size_t>(first), 0);
+  int open = 0;
+  for (int i = first; i < t.rank(); i++) {
+    const Dim d = t.dims[static_cast<size_t>(i)];
+    open += !d.is_number() || d == Dim(0);
+    shape.push_back(d.is_number() ? d.number() : -1);
+  }
+  // One open axis follows from the others; 0 would keep an axis.
+  if (open == 0 || (open == 1 && std::count(shape.begin() + first, shape.end(), 0) == 0))
+    return c.reshape(x, shape);
+  return shaped_as(c, x, like);
 }
 
 ValueId shaped_as(NodeContext& c, ValueId x, ValueId other) {

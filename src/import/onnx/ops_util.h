@@ -24,6 +24,9 @@ inline ValueId scalar_of(NodeContext& c, ValueId one) { return c.squeeze(one, {0
 ValueId counting(NodeContext& c, ValueId n);
 ValueId strided(NodeContext& c, ValueId x, int64_t axis, int64_t start, int64_t end, int64_t step);
 ValueId reversed(NodeContext& c, ValueId x, int64_t axis);
+// Axes [first, rank) joined into one, and apart again as those of `like`.
+ValueId flattened(NodeContext& c, ValueId x, int first);
+ValueId unflattened(NodeContext& c, ValueId x, ValueId like, int first);
 // Operand brought to the shape of another value.
 ValueId shaped_as(NodeContext& c, ValueId x, ValueId other);
 ValueId expand(NodeContext& c, ValueId x, ValueId shape);
