@@ -18,7 +18,13 @@ TEST(OnnxAttention, PackedHeadsBecomeOneNode) {
   add_int(n, "q_num_heads", 2);
   add_int(n, "kv_num_heads", 1);
   add_int(n, "is_causal", 1);
-  EXPECT_EQ(body(m), "");
+  EXPECT_EQ(body(m),
+            "graph main(q: f32[b, t, 8], k: f32[b, t, 4], v: f32[b, t, 4]) -> (y = v8: f32[b, t, 8])\n"
+            "v0 = reshape(q) shape=[0, 0, 2, -1]\n"
+            "v1 = reshape(k) shape=[0, 0, 1, -1]\n"
+            "v2 = reshape(v) shape=[0, 0, 1, -1]\n"
+            "v7 = sdpa(v0, v1, v2) causal\n"
+            "v8 = reshape(v7) shape=[0, 0, -1]\n");
 }
 
 TEST(OnnxAttention, MasksOfTheRightShapeAreTakenAsTheyAre) {
