@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 
+#include "base/aligned_memory.h"
 #include "base/checked.h"
 #include "base/system_memory.h"
 
@@ -201,7 +202,7 @@ HostBuffer::HostBuffer(uint64_t bytes) : size_(bytes) {
   const uint64_t rounded = round_up<uint64_t>(std::max<uint64_t>(bytes, 1), kAlign);
   // The system may promise more than there is, and end the process when it is touched.
   static const uint64_t memory = usable_memory();
-  if (!memory || rounded <= memory) data_ = static_cast<uint8_t*>(std::aligned_alloc(kAlign, rounded));
+  if (!memory || rounded <= memory) data_ = static_cast<uint8_t*>(allocate_aligned(rounded));
   if (!data_)
     throw error(ErrorKind::OutOfMemory, "no memory for {} MB of activations", bytes >> 20)
         .advise("use a shorter context or prompt (--ctx), or smaller inputs");
