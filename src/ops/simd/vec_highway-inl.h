@@ -166,7 +166,7 @@ CYB_INLINE auto load_blocks(Tag tag, const float* from, int64_t stride) {
   if constexpr (lanes == 4) {
     return hn::LoadU(quarter, p);
   } else {
-    const hn::CappedTag<float, 8> half;
+    const hn::CappedTag<hn::TFromD<Tag>, 8> half;  // of the template, so that it is left out on 4 lanes
     const auto low = hn::Combine(half, hn::LoadU(quarter, p + 4 * stride), hn::LoadU(quarter, p));
     if constexpr (lanes == 8) {
       return low;
