@@ -13,6 +13,7 @@
 #include "base/terminal.h"
 #include "cli/chat_session.h"
 #include "cli/command.h"
+#include "cli/encoder_commands.h"
 #include "cli/graph_model.h"
 #include "cli/run_options.h"
 #include "hub/store.h"
@@ -73,6 +74,17 @@ void run(const RunOptions& o) {
   if (wants_arrays(o) || is_bare_graph(path)) {
     check_program_options(o);
     return run_program(o, path);
+  }
+  if (const std::string task = ModelFile(path).config().text_or("task", ""); is_encoder_task(task)) {
+    if (!o.system.empty() || o.raw)
+      throw error(ErrorKind::Usage,
+                  "'{}' reads texts and does not answer: --system and --raw have no meaning", o.flags.model)
+          .advise("cyb-llm {} --help tells what it takes", task);
+    EncoderCommand command;
+    command.flags = o.flags;
+    if (o.prompt) command.texts = {*o.prompt};
+    command.json = o.json;
+    return run_encoder_task(task, command);
   }
   LanguageModel model(path, open_options(o.flags));
   if (!o.template_file.empty())

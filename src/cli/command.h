@@ -18,6 +18,11 @@ int cli_main(int argc, char** argv);
 // of its own. commands() in cli.cc lists them in the order of the help.
 void add_fetch_command(CLI::App& app);
 void add_run_command(CLI::App& app);
+void add_embed_command(CLI::App& app);
+void add_classify_command(CLI::App& app);
+void add_ner_command(CLI::App& app);
+void add_fill_mask_command(CLI::App& app);
+void add_rerank_command(CLI::App& app);
 void add_import_command(CLI::App& app);
 void add_show_command(CLI::App& app);
 void add_tokenize_command(CLI::App& app);

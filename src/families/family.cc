@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "families/family.h"
 
+#include "families/bert_style.h"
 #include "families/llama_style.h"
 
 namespace cyb {
 
 std::span<const Family> all_families() {
-  static const Family families[] = {llama_style()};
+  static const Family families[] = {llama_style(), bert_style()};
   return families;
 }
 

@@ -8,6 +8,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "format/config_from_json.h"
+#include "import/encoder_names.h"
+#include "import/json_file.h"
+#include "import/sentence_transformers.h"
 
 namespace cyb {
 namespace {
@@ -15,29 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr uint64_t kMaxJson = 16 << 20;
-constexpr int kMaxDepth = 64;
-
 bool is_file(const fs::path& p) {
   std::error_code ignored;
   return fs::is_regular_file(p, ignored);
-}
-
-ordered_json read_json(const fs::path& path) {
-  const std::string text = read_file(path.string(), kMaxJson);
-  // A file of brackets only would otherwise grow a tree a hundred times its size.
-  const auto limit_depth = [&](int depth, ordered_json::parse_event_t, ordered_json&) {
-    if (depth > kMaxDepth) throw error(ErrorKind::InvalidFile, "{}: nested too deep", path.string());
-    return true;
-  };
-  try {
-    ordered_json value = ordered_json::parse(text, limit_depth);
-    if (value.is_object()) return value;
-  } catch (const ordered_json::exception& e) {
-    throw error(ErrorKind::InvalidFile, "{}: no valid JSON ({})", path.string(), e.what())
-        .advise("the file is damaged, or a Git-LFS pointer or a web page under its name; fetch it again");
-  }
-  throw error(ErrorKind::InvalidFile, "{}: JSON, but not an object", path.string());
 }
 
 // What describes the files and the training rather than the model.
@@ -98,7 +81,7 @@ void read_token_ids(const ordered_json& json, Config* config) {
 void read_generation(const fs::path& folder, Config* config) {
   const fs::path path = folder / "generation_config.json";
   if (!is_file(path)) return;
-  const ordered_json json = read_json(path);
+  const ordered_json json = read_json_object(path.string());
   read_token_ids(json, config);
   for (const char* key : {"do_sample", "temperature", "top_k", "top_p", "min_p", "typical_p",
                           "repetition_penalty", "presence_penalty", "frequency_penalty"})
@@ -134,12 +117,12 @@ void read_chat(const fs::path& folder, const ordered_json& tokenizer_config, HfS
   if (tokenizer_config.contains("chat_template"))
     read_templates(tokenizer_config["chat_template"], (folder / "tokenizer_config.json").string(), out);
   if (is_file(folder / "chat_template.json")) {
-    const ordered_json json = read_json(folder / "chat_template.json");
+    const ordered_json json = read_json_object((folder / "chat_template.json").string());
     if (json.contains("chat_template"))
       read_templates(json["chat_template"], (folder / "chat_template.json").string(), out);
   }
   if (is_file(folder / "chat_template.jinja"))
-    out->chat = read_file((folder / "chat_template.jinja").string(), kMaxJson);
+    out->chat = read_file((folder / "chat_template.jinja").string(), kMaxJsonFile);
   const fs::path more = folder / "additional_chat_templates";
   std::error_code ignored;
   if (!fs::is_directory(more, ignored)) return;
@@ -148,7 +131,14 @@ void read_chat(const fs::path& folder, const ordered_json& tokenizer_config, HfS
     if (entry.path().extension() == ".jinja") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files)
-    out->chats.emplace_back(file.stem().string(), read_file(file.string(), kMaxJson));
+    out->chats.emplace_back(file.stem().string(), read_file(file.string(), kMaxJsonFile));
+}
+
+// The first class that the folder names; empty: none.
+std::string architecture_of(const ordered_json& config) {
+  const auto list = config.find("architectures");
+  if (list == config.end() || !list->is_array() || list->empty() || !list->front().is_string()) return "";
+  return list->front().get<std::string>();
 }
 
 std::string trim(std::string_view s) {
@@ -202,26 +192,36 @@ HfSettings read_hf_settings(const std::string& folder_name) {
   const fs::path folder(folder_name);
   HfSettings out;
   const fs::path config_path = folder / "config.json";
-  ordered_json json = read_json(config_path);
+  ordered_json json = read_json_object(config_path.string());
   if (!json.contains("model_type") || !json["model_type"].is_string())
     throw error(ErrorKind::InvalidConfig, "{}: 'model_type' is missing", config_path.string())
         .advise("the folder must be a model of the transformers library");
   check_quantization(json, &out);
   out.config.set("model_type", json["model_type"].get<std::string>());
   read_token_ids(json, &out.config);
+  const std::string architecture = architecture_of(json);
   for (const char* key : kNotArchitecture) json.erase(key);
   out.config.set("architecture", table_from_json(json, "architecture", config_path.string()));
+  // A folder of sentence-transformers reads the base model, whatever head the checkpoint was trained with.
+  const bool sentences = read_sentence_transformers(folder_name, &out.config, &out.warnings);
+  if (const auto head = encoder_head(out.config.text("model_type"), sentences ? "" : architecture))
+    out.config.set("architecture.head", *head);
 
   ordered_json tokenizer_config = ordered_json::object();
   if (is_file(folder / "tokenizer_config.json"))
-    tokenizer_config = read_json(folder / "tokenizer_config.json");
+    tokenizer_config = read_json_object((folder / "tokenizer_config.json").string());
+  constexpr int64_t kNoLimit = 1 << 30;  // transformers writes 10^30 where there is none
+  if (const auto length = tokenizer_config.find("model_max_length");
+      length != tokenizer_config.end() && length->is_number_integer() && length->get<int64_t>() > 0 &&
+      length->get<int64_t>() < kNoLimit)
+    out.config.set("tokenizer.model_max_length", length->get<int64_t>());
   for (const char* key : {"add_bos_token", "add_eos_token"})
     if (tokenizer_config.contains(key) && tokenizer_config[key].is_boolean())
       out.config.set(std::string("tokenizer.") + key, tokenizer_config[key].get<bool>());
   read_generation(folder, &out.config);
   read_chat(folder, tokenizer_config, &out);
   if (is_file(folder / "README.md"))
-    read_model_card(read_file((folder / "README.md").string(), kMaxJson), &out);
+    read_model_card(read_file((folder / "README.md").string(), kMaxJsonFile), &out);
   return out;
 }
 

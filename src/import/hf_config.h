@@ -15,6 +15,7 @@ struct HfSettings {
   Config config;  // model_type, [architecture], [tokenizer], [sampling], [generation], not completed
   std::string chat;
   std::vector<std::pair<std::string, std::string>> chats;
+  std::vector<std::string> warnings;
   std::string license;
   std::vector<std::string> languages;
   std::vector<std::pair<std::string, std::string>> origin;

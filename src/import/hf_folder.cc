@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "import/encoder_names.h"
 #include "import/file_kind.h"
 #include "import/hf_config.h"
 #include "import/source_model.h"
@@ -67,6 +68,7 @@ class FolderModel : public SourceModel {
     license = std::move(settings.license);
     languages = std::move(settings.languages);
     origin = std::move(settings.origin);
+    warnings = std::move(settings.warnings);
     name = fs::absolute(folder).lexically_normal().filename().string();
     if (name.empty()) name = fs::absolute(folder).lexically_normal().parent_path().filename().string();
     const TokenizerSpec tokenizer = tokenizer_from_folder(folder.string());
@@ -79,7 +81,9 @@ class FolderModel : public SourceModel {
  private:
   void add_tensors(const HfSettings& settings) {
     std::map<std::string, uint64_t> bytes_of_type;
-    for (const SafeTensor& t : weights_->tensors()) {
+    std::vector<SafeTensor> found = weights_->tensors();
+    adapt_encoder_tensors(&found, &config, &ignored);
+    for (const SafeTensor& t : found) {
       bytes_of_type[to_string(t.type)] += t.size;
       if (const char* why = why_ignored(t.name)) {
         ignored.emplace_back(t.name, why);

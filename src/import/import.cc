@@ -156,7 +156,7 @@ ImportReport run_import(const std::string& source_path, const ImportOptions& opt
     family.complete(source->config);
     program = family.build(source->config);
     family_name = family.name;
-    source->config.set("task", source->chat.empty() ? "complete" : "chat");
+    if (!source->config.has("task")) source->config.set("task", source->chat.empty() ? "complete" : "chat");
   }
   const std::vector<MatchedTensor> matched = match_tensors(ir::weight_uses(program), *source);
   rules.vocabulary = source->config.integer_or("architecture.vocab_size", 0);

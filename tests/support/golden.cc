@@ -72,20 +72,64 @@ std::vector<std::string> names_in(const std::string& folder) {
 }  // namespace
 
 std::vector<std::string> tiny_golden_names() { return names_in("/llama_style"); }
+std::vector<std::string> encoder_golden_names() { return names_in("/bert_style"); }
 std::vector<std::string> real_golden_names() { return names_in("/real"); }
+
+namespace {
+
+void read_checkpoint(const json& j, TinyCheckpoint* g) {
+  j.at("name").get_to(g->name);
+  j.at("model_class").get_to(g->model_class);
+  j.at("config").get_to(g->config);
+  g->config_old = j.value("config_old", std::string());
+  j.at("seed").get_to(g->seed);
+  j.at("vocab").get_to(g->vocab);
+  for (const json& t : j.at("tensors"))
+    g->tensors.push_back({t.at("name").get<std::string>(), t.at("shape").get<std::vector<int64_t>>(),
+                          t.at("base").get<float>(), t.at("scale").get<float>()});
+}
+
+}  // namespace
+
+EncoderGolden read_encoder_golden(const std::string& name) {
+  const json j = read_json(goldens_folder() + "/bert_style/" + name + ".json");
+  EncoderGolden g;
+  read_checkpoint(j, &g);
+  j.at("output").get_to(g.output);
+  for (const json& s : j.at("sequences")) {
+    EncoderGolden::Sequence q;
+    s.at("ids").get_to(q.ids);
+    s.at("types").get_to(q.types);
+    q.values = as_values<float>(decode_base64(s.at("values").get<std::string>()));
+    g.sequences.push_back(std::move(q));
+  }
+  return g;
+}
+
+EmbeddingGolden read_embedding_golden(const std::string& name) {
+  const std::string base = goldens_folder() + "/embeddings/" + name;
+  const std::string data = std::string(CYB_SOURCE_DIR) + "/tests/data/";
+  const json j = read_json(base + ".json");
+  EmbeddingGolden g;
+  j.at("dimensions").get_to(g.dimensions);
+  j.at("sentence_ids").get_to(g.sentence_ids);
+  j.at("string_ids").get_to(g.string_ids);
+  read_json(data + "tokenizer/strings.json").get_to(g.strings);
+  std::ifstream lines(data + "text/sentences.txt");
+  for (std::string line; std::getline(lines, line);) g.sentences.push_back(line);
+  const float scale = j.at("scale").get<float>();
+  for (const int16_t code : as_values<int16_t>(read_file(base + ".bin")))
+    g.vectors.push_back(static_cast<float>(code) * scale);
+  if (g.vectors.size() != g.sentences.size() * static_cast<size_t>(g.dimensions))
+    throw error(ErrorKind::InvalidFile, "{}.bin: {} values for {} sentences", base, g.vectors.size(),
+                g.sentences.size());
+  return g;
+}
 
 TinyGolden read_tiny_golden(const std::string& name) {
   const json j = read_json(goldens_folder() + "/llama_style/" + name + ".json");
   TinyGolden g;
-  j.at("name").get_to(g.name);
-  j.at("model_class").get_to(g.model_class);
-  j.at("config").get_to(g.config);
-  g.config_old = j.value("config_old", std::string());
-  j.at("seed").get_to(g.seed);
-  j.at("vocab").get_to(g.vocab);
-  for (const json& t : j.at("tensors"))
-    g.tensors.push_back({t.at("name").get<std::string>(), t.at("shape").get<std::vector<int64_t>>(),
-                         t.at("base").get<float>(), t.at("scale").get<float>()});
+  read_checkpoint(j, &g);
   for (const json& s : j.at("sequences")) {
     Sequence q;
     s.at("ids").get_to(q.ids);
@@ -165,7 +209,7 @@ json minimal_tokenizer(int64_t vocab) {
 
 }  // namespace
 
-void write_checkpoint(const TinyGolden& golden, const std::string& folder, bool old_config) {
+void write_checkpoint(const TinyCheckpoint& golden, const std::string& folder, bool old_config) {
   if (old_config && golden.config_old.empty())
     throw error(ErrorKind::Usage, "golden '{}' has no older config", golden.name);
   std::filesystem::create_directories(folder);

@@ -32,8 +32,8 @@ struct Sequence {
   Matrix hidden;  // [ids, hidden size]: after the last norm
 };
 
-// tests/goldens/llama_style/NAME.json
-struct TinyGolden {
+// A tiny model that the tests write out.
+struct TinyCheckpoint {
   std::string name;
   std::string model_class;
   std::string config;      // config.json, verbatim
@@ -41,6 +41,10 @@ struct TinyGolden {
   uint64_t seed = 0;
   int64_t vocab = 0;
   std::vector<TensorRule> tensors;
+};
+
+// tests/goldens/llama_style/NAME.json
+struct TinyGolden : TinyCheckpoint {
   std::vector<Sequence> sequences;  // each alone in one chunk; where there are three, together a batch
   Greedy greedy;                    // the prompt in one chunk, then token by token
 };
@@ -49,9 +53,31 @@ struct TinyGolden {
 std::vector<std::string> tiny_golden_names();
 TinyGolden read_tiny_golden(const std::string& name);
 
+// tests/goldens/bert_style/NAME.json
+struct EncoderGolden : TinyCheckpoint {
+  std::string output;  // "hidden" or "logits"
+  struct Sequence {
+    std::vector<int32_t> ids, types;
+    std::vector<float> values;  // one row a token, or one row
+  };
+  std::vector<Sequence> sequences;  // each computed alone
+};
+
+std::vector<std::string> encoder_golden_names();
+EncoderGolden read_encoder_golden(const std::string& name);
+
+// tests/goldens/embeddings/NAME.json and NAME.bin, with the texts that they belong to
+struct EmbeddingGolden {
+  int64_t dimensions = 0;
+  std::vector<std::string> sentences, strings;
+  std::vector<std::vector<int32_t>> sentence_ids, string_ids;
+  std::vector<float> vectors;  // [sentences, dimensions]
+};
+EmbeddingGolden read_embedding_golden(const std::string& name);
+
 // A Hugging Face folder with config.json (`config`, or `config_old` when asked for), model.safetensors in f32
 // and a minimal byte-level tokenizer.json with `vocab` entries. The folder is made; files in it are replaced.
-void write_checkpoint(const TinyGolden& golden, const std::string& folder, bool old_config = false);
+void write_checkpoint(const TinyCheckpoint& golden, const std::string& folder, bool old_config = false);
 
 // One position of the reference text: the log-probabilities of its 256 likeliest tokens, and of 64 that were
 // drawn from all others in proportion to their probability.

@@ -41,6 +41,22 @@ simple_enc("roberta_cls", "RobertaForSequenceClassification", "RobertaConfig", p
 simple_enc("xlm_roberta_e5_bge", "XLMRobertaModel", "XLMRobertaConfig", pad=4, pad_id=1, pad_token_id=1, type_vocab_size=1, layer_norm_eps=1e-5)
 simple_enc("bge_reranker", "XLMRobertaForSequenceClassification", "XLMRobertaConfig", pad=4, pad_id=1, pad_token_id=1,
            type_vocab_size=1, num_labels=1, layer_norm_eps=1e-5)
+DISTIL = dict(vocab_size=99, dim=32, hidden_dim=56, n_layers=2, n_heads=4, max_position_embeddings=64)
+
+
+def distil(cls, **kw):
+    x = ids(12, 99, batch=2, lo=5)
+    return tf(cls, cfg("DistilBertConfig", **{**DISTIL, **kw})), dict(input_ids=x, attention_mask=torch.ones_like(x))
+
+
+family("distilbert")(lambda: distil("DistilBertModel"))
+family("distilbert_mlm")(lambda: distil("DistilBertForMaskedLM"))
+family("distilbert_cls")(lambda: distil("DistilBertForSequenceClassification", num_labels=3))
+simple_enc("electra", "ElectraModel", "ElectraConfig", pad=4, embedding_size=16)
+simple_enc("electra_cls", "ElectraForSequenceClassification", "ElectraConfig", pad=4, embedding_size=16, num_labels=3)
+simple_enc("mpnet", "MPNetModel", "MPNetConfig", pad=4, pad_id=1)
+simple_enc("mpnet_mlm", "MPNetForMaskedLM", "MPNetConfig", pad=4, pad_id=1)
+simple_enc("nomic_bert", "NomicBertModel", "NomicBertConfig", pad=4)
 DEB = dict(type_vocab_size=0, relative_attention=True, max_relative_positions=-1, position_buckets=8, share_att_key=True,
            pos_att_type=["p2c", "c2p"], norm_rel_ebd="layer_norm", position_biased_input=False, pooler_dropout=0.0,
            pooler_hidden_act="gelu", layer_norm_eps=1e-7)

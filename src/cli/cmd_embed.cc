@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// cyb-llm embed: sentence embeddings.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+
+#include "base/file.h"
+#include "base/terminal.h"
+#include "cli/command.h"
+#include "cli/encoder_commands.h"
+#include "cli/text_inputs.h"
+#include "format/npy.h"
+#include "hub/store.h"
+#include "tasks/text_embedder.h"
+
+namespace cyb {
+namespace {
+
+struct Options {
+  ModelFlags flags;
+  std::vector<std::string> texts;
+  std::string file, format = "json", output, prompt;
+  int64_t batch = 32;
+  bool verbose = false, explain = false;
+};
+
+// The shortest decimals that read back to the same f32.
+std::string row_text(const float* row, int64_t count) {
+  std::string out;
+  for (int64_t i = 0; i < count; i++) out += fmt::format("{}{}", i ? "," : "", row[i]);
+  return out;
+}
+
+std::string formatted(const Options& o, const std::vector<std::string>& texts, const Tensor& vectors) {
+  const int64_t width = vectors.shape()[1];
+  if (o.format == "npy") return npy_bytes(vectors, o.output.empty() ? "standard output" : o.output);
+  std::string out;
+  for (size_t i = 0; i < texts.size(); i++) {
+    const float* row = vectors.as<float>() + static_cast<int64_t>(i) * width;
+    if (o.format == "csv") {
+      out += row_text(row, width) + "\n";
+      continue;
+    }
+    out += fmt::format("{{\"index\":{},\"text\":{},\"embedding\":[{}]}}\n", i, json_text(texts[i]),
+                       row_text(row, width));
+  }
+  return out;
+}
+
+void embed(const Options& o) {
+  const std::vector<std::string> texts = read_texts(o.texts, o.file);
+  if (o.format == "npy" && o.output.empty() && is_terminal(stdout))
+    throw error(ErrorKind::Usage, "npy is no text for a terminal").advise("use -o FILE.npy, or a pipe");
+  TextEmbedder model(resolve_model(o.flags.model), open_options(o.flags));
+  const std::string prompt = o.prompt.empty() ? model.default_prompt() : model.prompt(o.prompt);
+  const auto start = std::chrono::steady_clock::now();
+  int64_t truncated = 0;
+  const std::vector<float> values = model.embed(texts, o.batch, prompt, &truncated);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (truncated > 0)
+    fmt::print(stderr, "warning: {} of {} texts have more than {} tokens; their ends are left out\n",
+               truncated, texts.size(), model.encoder().max_tokens());
+  const Tensor vectors = Tensor::f32({static_cast<int64_t>(texts.size()), model.dimensions()}, values);
+  const std::string out = formatted(o, texts, vectors);
+  if (o.output.empty()) {
+    std::fwrite(out.data(), 1, out.size(), stdout);
+  } else {
+    AtomicFile file(o.output);
+    file.write(out.data(), out.size());
+    file.commit();
+  }
+  if (o.verbose)
+    fmt::print(stderr, "{} texts in {:.0f} ms, {:.1f} texts/s; {} values each; {}\n", texts.size(),
+               seconds * 1000, static_cast<double>(texts.size()) / std::max(seconds, 1e-6),
+               model.dimensions(), model.encoder().backend().describe());
+  if (o.explain) fmt::print(stderr, "{}", model.encoder().session().explain("encode"));
+}
+
+}  // namespace
+
+void embed_texts(const EncoderCommand& common) {
+  Options o;
+  o.flags = common.flags;
+  o.texts = common.texts;
+  o.file = common.file;
+  o.batch = common.batch;
+  embed(o);
+}
+
+void add_embed_command(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = app.add_subcommand("embed", "Turn texts into vectors");
+  add_model_flags(*c, o->flags);
+  c->add_option("TEXT", o->texts, "Texts (default: standard input, one a line)");
+  c->add_option("-f,--file", o->file, "A file with one text a line; -: standard input");
+  c->add_option("--format", o->format, "json: one object a line; csv: one row a line; npy: one array")
+      ->check(CLI::IsMember({"json", "npy", "csv"}))
+      ->capture_default_str();
+  c->add_option("-o,--output", o->output, "Write into this file (default: standard output)");
+  c->add_option("--prompt", o->prompt, "Put the model's text of this name before each text, such as query");
+  c->add_option("--batch", o->batch, "Texts computed at once; the results do not depend on it")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  c->add_flag("--verbose", o->verbose, "Tell the speed on standard error");
+  c->add_flag("--explain", o->explain, "Afterwards: nodes, kernels, places, memory");
+  c->footer(examples({"cyb-llm embed all-minilm-l6-v2 \"A cat sits on the mat.\"",
+                      "cyb-llm embed all-minilm-l6-v2 -f texts.txt --format npy -o vectors.npy",
+                      "cut -f2 table.tsv | cyb-llm embed all-minilm-l6-v2 --format csv"}));
+  c->callback([o] { embed(*o); });
+}
+
+}  // namespace cyb

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sentence embeddings: one vector for a text, pooled from its tokens' as the model says.
+#pragma once
+
+#include "tasks/text_encoder.h"
+
+namespace cyb {
+
+class TextEmbedder {
+ public:
+  TextEmbedder(const std::string& path, const OpenOptions& options);
+
+  TextEncoder& encoder() { return encoder_; }
+  int64_t dimensions() const { return dimensions_; }
+  bool normalizes() const { return normalize_; }
+  // The text that stands before every other under this name ("query"). Throws Usage, listing those there are.
+  std::string prompt(const std::string& name) const;
+  // The model's own choice; empty: none.
+  std::string default_prompt() const;
+
+  // Vectors in the order of the texts, `dimensions()` values each. `truncated`, if wanted, counts texts that
+  // were too long.
+  std::vector<float> embed(std::span<const std::string> texts, int64_t batch, const std::string& prompt = {},
+                           int64_t* truncated = nullptr);
+
+ private:
+  enum class Mode { cls, max, mean, mean_sqrt, weighted_mean, last };
+  void pool(std::span<const float> tokens, float* out) const;
+  TextEncoder encoder_;
+  std::vector<Mode> modes_;
+  bool normalize_ = false;
+  int64_t width_ = 0, dimensions_ = 0;
+};
+
+}  // namespace cyb

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tier-3 goldens of the BertStyle family: tests/goldens/bert_style/NAME.json from transformers in f32.
+
+    bert_style.py [NAME …]
+
+Each model goes through a real checkpoint folder and `from_pretrained`, as in llama_style.py. Sequences are computed
+alone; the test runs them alone and as a batch.
+"""
+import argparse
+import json
+import pathlib
+import tempfile
+
+import numpy as np
+import safetensors.numpy
+import torch
+import transformers
+
+import tiny_models
+import weightgen
+from llama_style import dump, packed, versions
+
+transformers.utils.logging.disable_progress_bar()
+OUT = pathlib.Path(__file__).resolve().parents[2] / "tests/goldens/bert_style"
+SEED = 1
+
+# Golden: name in the registry of tiny models. `prefix`: whether the base model's tensors get their prefix less.
+NAMES = {
+    "bert": "bert_base", "bert_mlm": "bert_mlm", "bert_classes": "bert_cls", "bert_tokens": "bert_tokencls",
+    "roberta_mlm": "roberta_mlm", "roberta_classes": "roberta_cls", "xlm_roberta": "xlm_roberta_e5_bge",
+    "xlm_roberta_reranker": "bge_reranker", "distilbert": "distilbert", "distilbert_mlm": "distilbert_mlm",
+    "distilbert_classes": "distilbert_cls", "electra": "electra", "electra_classes": "electra_cls", "mpnet": "mpnet",
+    "mpnet_mlm": "mpnet_mlm", "modernbert_mlm": "modernbert_mlm", "modernbert_classes": "modernbert_cls_mean",
+    "nomic_bert": "nomic_bert",
+}
+
+
+def tensor_rules(model):
+    """[{name, shape, base, scale}] for every tensor of the checkpoint that save_pretrained writes."""
+    rules = []
+    for name, shape in sorted(tiny_models.checkpoint_tensors(model).items()):
+        if len(shape) <= 1:
+            base = 1.0 if name.endswith("weight") else 0.0   # norms
+            rules.append(dict(name=name, shape=list(shape), base=base, scale=weightgen.scale_of(0.1)))
+        else:
+            std = 0.5 if "embeddings" in name or "relative" in name else 1 / np.sqrt(shape[-1])
+            rules.append(dict(name=name, shape=list(shape), base=0.0, scale=weightgen.scale_of(std)))
+    return rules
+
+
+def load(model_class, config_text, rules):
+    with tempfile.TemporaryDirectory() as d:
+        folder = pathlib.Path(d)
+        (folder / "config.json").write_text(config_text)
+        safetensors.numpy.save_file({r["name"]: weightgen.values(SEED, r) for r in rules},
+                                    str(folder / "model.safetensors"), metadata={"format": "pt"})
+        model, info = model_class.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager",
+                                                  output_loading_info=True)
+    assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"], info
+    return model.eval()
+
+
+def make(name):
+    model, _ = tiny_models.REGISTRY[NAMES[name]]()
+    model_class = type(model)
+    model.config.architectures = [model_class.__name__]
+    config_text, rules = model.config.to_json_string(), tensor_rules(model)
+    model = load(model_class, config_text, rules)
+    c = model.config
+    types_known = getattr(c, "type_vocab_size", 0) > 1
+    g = torch.Generator().manual_seed(7)
+    sequences = []
+    for n in (12, 7, 20):
+        ids = torch.randint(5, c.vocab_size, (1, n), generator=g)
+        if n == 20 and c.pad_token_id == 1:
+            ids[0, 3] = 1   # such positions are not counted
+        types = torch.zeros_like(ids)
+        if types_known:
+            types[:, n // 2:] = 1
+        inputs = dict(input_ids=ids, attention_mask=torch.ones_like(ids), **(dict(token_type_ids=types) if types_known else {}))
+        out = model(**inputs)
+        values = out.logits if hasattr(out, "logits") else out.last_hidden_state
+        sequences.append(dict(ids=ids[0].tolist(), types=types[0].tolist(), values=packed(values[0])))
+    golden = dict(name=name, model_class=model_class.__name__, made_with=versions(), config=config_text, seed=SEED,
+                  tensors=rules, vocab=c.vocab_size, output="logits" if hasattr(out, "logits") else "hidden",
+                  sequences=sequences)
+    OUT.mkdir(parents=True, exist_ok=True)
+    (OUT / f"{name}.json").write_text(dump(golden))
+    print(f"{name:24s} {len(rules):3d} tensors, {golden['output']}, largest {float(values.abs().max()):.2f}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", default=list(NAMES))
+    torch.set_grad_enabled(False)
+    for name in parser.parse_args().names or NAMES:
+        make(name)
+
+
+if __name__ == "__main__":
+    main()
