@@ -79,6 +79,20 @@ struct ConvTransposedArgs {
   int64_t floats() const;            // of scratch for each thread
 };
 
+// A 1 × 1 convolution without pads or groups, of strides `row_step` / width and `step`.
+struct PointwiseArgs {
+  const float* x = nullptr;
+  float* y = nullptr;
+  const float* w =
+      nullptr;  // [block of pointwise_vectors · 16 output channels][in][channel], the last one narrower
+  int64_t batch = 1, in = 1, out = 1;
+  int64_t height = 1, width = 1, out_height = 1, out_width = 1;
+  int64_t step = 1, row_step = 1;  // floats of x between positions, between rows of them
+  int64_t chunks = 1, splits = 1;  // cuts of the positions (64 at most), of the channels
+  ConvFinish finish;
+  int64_t items() const { return batch * chunks * splits; }
+};
+
 struct WinogradArgs;
 
 struct ConvKernels {
@@ -90,6 +104,8 @@ struct ConvKernels {
   void (*transposed)(const ConvTransposedArgs& args, int64_t begin, int64_t end, float* scratch);
   // Items of ConvArgs::items() where group_in = 1; w is as it lies.
   void (*depthwise)(const ConvArgs& args, int64_t begin, int64_t end, float* copy);
+  int pointwise_vectors;
+  void (*pointwise)(const PointwiseArgs& args, int64_t begin, int64_t end);
   int winograd_vectors;  // WinogradArgs::vectors
   void (*winograd)(const WinogradArgs& args, int64_t begin, int64_t end, float* scratch);
 };

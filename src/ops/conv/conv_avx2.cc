@@ -3,6 +3,7 @@
 #define CYB_SIMD simd_avx2
 #define CYB_SIMD_TARGET HWY_AVX2
 #include "ops/conv/depthwise-inl.h"
+#include "ops/conv/pointwise-inl.h"
 #include "ops/conv/transposed-inl.h"
 #include "ops/conv/winograd-inl.h"
 
@@ -10,14 +11,16 @@ namespace cyb {
 
 extern const ConvKernels kConv_avx2;
 constexpr ConvKernels kTable = {
-    Isa::avx2,
-    CYB_SIMD::kTileRows,
-    CYB_SIMD::kTileVectors,
-    CYB_SIMD::product,
-    CYB_SIMD::transposed,
-    CYB_SIMD::depthwise,
-    CYB_SIMD::kWinogradVectors,
-    CYB_SIMD::winograd,
+    .isa = Isa::avx2,
+    .rows = CYB_SIMD::kTileRows,
+    .vectors = CYB_SIMD::kTileVectors,
+    .product = CYB_SIMD::product,
+    .transposed = CYB_SIMD::transposed,
+    .depthwise = CYB_SIMD::depthwise,
+    .pointwise_vectors = CYB_SIMD::kPointwiseVectors,
+    .pointwise = CYB_SIMD::pointwise,
+    .winograd_vectors = CYB_SIMD::kWinogradVectors,
+    .winograd = CYB_SIMD::winograd,
 };
 const ConvKernels kConv_avx2 = kTable;
 

@@ -10,6 +10,7 @@ namespace cyb::cpu {
 
 void add_conv_reference(KernelTable& table);
 void add_conv_winograd(KernelTable& table);
+void add_conv_pointwise(KernelTable& table);
 
 // What the rows share.
 // Why no fast kernel takes the node: types, a residual that broadcasts.

@@ -2,6 +2,7 @@
 // The convolution kernels in plain C++.
 #define CYB_SIMD simd_scalar
 #include "ops/conv/depthwise-inl.h"
+#include "ops/conv/pointwise-inl.h"
 #include "ops/conv/transposed-inl.h"
 #include "ops/conv/winograd-inl.h"
 
@@ -9,8 +10,16 @@ namespace cyb {
 
 extern const ConvKernels kConv_scalar;
 constexpr ConvKernels kTable = {
-    Isa::scalar,          CYB_SIMD::kTileRows, CYB_SIMD::kTileVectors,     CYB_SIMD::product,
-    CYB_SIMD::transposed, CYB_SIMD::depthwise, CYB_SIMD::kWinogradVectors, CYB_SIMD::winograd,
+    .isa = Isa::scalar,
+    .rows = CYB_SIMD::kTileRows,
+    .vectors = CYB_SIMD::kTileVectors,
+    .product = CYB_SIMD::product,
+    .transposed = CYB_SIMD::transposed,
+    .depthwise = CYB_SIMD::depthwise,
+    .pointwise_vectors = CYB_SIMD::kPointwiseVectors,
+    .pointwise = CYB_SIMD::pointwise,
+    .winograd_vectors = CYB_SIMD::kWinogradVectors,
+    .winograd = CYB_SIMD::winograd,
 };
 const ConvKernels kConv_scalar = kTable;
 

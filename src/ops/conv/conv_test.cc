@@ -348,6 +348,26 @@ TEST(ConvKernels, WinogradIsTheDefinition) {
   check(t, 100);
 }
 
+TEST(ConvKernels, PointwiseIsTheDefinition) {
+  std::mt19937 r(6);
+  for (uint32_t seed = 0; seed < 20; seed++) {
+    TestCase t;
+    t.op = seed % 2 ? Op::FusedConv : Op::Conv2d;
+    const int64_t in = pick(r, 32, 50) + (seed == 3 ? 300 : 0), out = 16 * pick(r, 4, 7), s = pick(r, 1, 3);
+    t.x = {pick(r, 1, 2), in, pick(r, 1, 13), pick(r, 1, 40)};
+    t.w = {out, in, 1, 1};
+    t.strides = {s, pick(r, 1, 3)};
+    t.weight = true;
+    t.bias = pick(r, 0, 1);
+    if (t.op == Op::FusedConv) {
+      t.residual = pick(r, 0, 1);
+      t.residual_last = pick(r, 0, 1);
+      t.act = static_cast<ir::ConvActivation>(seed / 2 % 13);
+    }
+    check(t, seed);
+  }
+}
+
 // Rows and columns cut into several blocks, chains longer than one, many channels.
 TEST(ConvKernels, LargeConvolutionsAreTheDefinition) {
   TestCase t;

@@ -32,19 +32,26 @@ static void depthwise_flat(const float* x, const int32_t* offsets, const float* 
   }
 }
 
-// The same for ROWS rows of outputs at once, of stride 1 downwards: each input is read once for all of them.
-// KX columns of taps start at `columns[kx]`.
-template <int KY, int KX, int ROWS>
-static void depthwise_rows(const float* x, int64_t pitch, const int32_t* columns, const float* w, float bias,
-                           int64_t width, float* total) {
+// The same for ROWS rows of outputs at once, of a K × K kernel and stride S both ways: each input is read
+// once for all of them. x is a padded copy with rows of `pitch`.
+template <int K, int S, int ROWS>
+static void depthwise_rows(const float* x, int64_t pitch, const float* w, float bias, int64_t width,
+                           float* total) {
   for (int64_t j = 0; j < width; j += 16) {
     Vec acc[ROWS];
     CYB_UNROLL for (int i = 0; i < ROWS; ++i) acc[i] = set1(0.0f);
-    CYB_UNROLL for (int r = 0; r < ROWS + KY - 1; ++r) CYB_UNROLL for (int kx = 0; kx < KX; ++kx) {
-      const Vec v = load(x + r * pitch + columns[kx] + j);
-      CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
-        const int ky = r - i;
-        if (ky >= 0 && ky < KY) acc[i] = fma(set1(w[ky * KX + kx]), v, acc[i]);
+    CYB_UNROLL for (int r = 0; r < (ROWS - 1) * S + K; ++r) {
+      const float* row = x + r * pitch + j * S;
+      Vec v[K + 1];
+      if constexpr (S == 1) {
+        CYB_UNROLL for (int kx = 0; kx < K; ++kx) v[kx] = load(row + kx);
+      } else {
+        CYB_UNROLL for (int kx = 0; kx < K; kx += 2)
+            split_pairs(load(row + kx), load(row + kx + 16), &v[kx], &v[kx + 1]);
+      }
+      CYB_UNROLL for (int kx = 0; kx < K; ++kx) CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
+        const int ky = r - i * S;
+        if (ky >= 0 && ky < K) acc[i] = fma(set1(w[ky * K + kx]), v[kx], acc[i]);
       }
     }
     CYB_UNROLL for (int i = 0; i < ROWS; ++i)
@@ -52,15 +59,34 @@ static void depthwise_rows(const float* x, int64_t pitch, const int32_t* columns
   }
 }
 
-using DepthwiseRows = void (*)(const float* x, int64_t pitch, const int32_t* columns, const float* w,
-                               float bias, int64_t width, float* total);
+using DepthwiseRows = void (*)(const float* x, int64_t pitch, const float* w, float bias, int64_t width,
+                               float* total);
 
-// Kernels of the sizes that models use; others go by single rows.
+// Kernels and strides that models use; others go by single rows of a split copy.
 template <int ROWS>
 static DepthwiseRows depthwise_rows_of(const ConvArgs& a) {
-  const ConvAxis &h = a.axes[1], &w = a.axes[2];
-  if (a.axes[0].kernel != 1 || h.stride != 1 || h.dilation != 1 || h.kernel != w.kernel) return nullptr;
-  return h.kernel == 3 ? depthwise_rows<3, 3, ROWS> : h.kernel == 5 ? depthwise_rows<5, 5, ROWS> : nullptr;
+  const ConvAxis &d = a.axes[0], &h = a.axes[1], &w = a.axes[2];
+  if (d.kernel != 1 || d.begin != 0 || d.out != 1 || h.dilation != 1 || w.dilation != 1 ||
+      h.kernel != w.kernel || h.stride != w.stride)
+    return nullptr;
+  if (h.kernel == 3 && h.stride == 1) return depthwise_rows<3, 1, ROWS>;
+  if (h.kernel == 3 && h.stride == 2) return depthwise_rows<3, 2, ROWS>;
+  if (h.kernel == 5 && h.stride == 1) return depthwise_rows<5, 1, ROWS>;
+  if (h.kernel == 5 && h.stride == 2) return depthwise_rows<5, 2, ROWS>;
+  return nullptr;
+}
+
+// Inputs of outputs [oy, oy + rows) × [ox, ox + cols) as they lie, padded.
+static void copy_padded(const ConvAxis& h, const ConvAxis& w, const float* x, int64_t oy, int64_t rows,
+                        int64_t ox, int64_t pitch, float* to) {
+  const int64_t first = ox * w.stride - w.begin;
+  for (int64_t r = 0; r < (rows - 1) * h.stride + h.kernel; ++r, to += pitch) {
+    const int64_t iy = oy * h.stride - h.begin + r;
+    if (iy < 0 || iy >= h.in)
+      fill_run(to, pitch, 0.0f);
+    else
+      copy_strided(x + iy * w.in, w.in, first, 1, pitch, to, 0.0f);
+  }
 }
 
 static void depthwise(const ConvArgs& args, int64_t begin, int64_t end, float* copy) {
@@ -69,7 +95,7 @@ static void depthwise(const ConvArgs& args, int64_t begin, int64_t end, float* c
   const int64_t in_image = d.in * h.in * w.in, positions = d.out * h.out * w.out;
   alignas(64) float total[kDepthwiseRows * kDepthwiseWidth + 16];
   const FinishTile finish = finish_tile_of(args.finish.act.activation);
-  const DepthwiseRows four = depthwise_rows_of<kDepthwiseRows>(args);
+  const DepthwiseRows four = depthwise_rows_of<kDepthwiseRows>(args), one = depthwise_rows_of<1>(args);
   for (int64_t item = begin; item < end; ++item) {
     int64_t rest = item;
     const int64_t cb = rest % b.col_blocks;
@@ -79,7 +105,12 @@ static void depthwise(const ConvArgs& args, int64_t begin, int64_t end, float* c
     const int64_t od = rest % d.out, plane = rest / d.out;  // image and group
     const int64_t oy = rb * b.rows, ox = cb * b.cols;
     const int64_t rows = low(b.rows, h.out - oy), cols = low(b.cols, w.out - ox);
-    copy_block(args.axes, b, args.x + plane * in_image, 1, od, oy, rows, ox, cols, 0.0f, copy);
+    const float* x = args.x + plane * in_image;
+    const int64_t pitch = four ? (cols - 1) * w.stride + w.kernel : b.pitch;
+    if (four)
+      copy_padded(h, w, x, oy, rows, ox, pitch, copy);
+    else
+      copy_block(args.axes, b, x, 1, od, oy, rows, ox, cols, 0.0f, copy);
     for (int64_t m = 0; m < args.group_out; ++m) {
       const int64_t channel = plane % args.groups * args.group_out + m;
       const float* weights = args.w + channel * args.k;
@@ -90,10 +121,11 @@ static void depthwise(const ConvArgs& args, int64_t begin, int64_t end, float* c
         const int64_t some = four && rows - r >= kDepthwiseRows ? kDepthwiseRows : 1;
         for (int64_t j = 0; j < cols; j += kDepthwiseWidth) {
           const int64_t n = low(kDepthwiseWidth, cols - j);
-          if (some == kDepthwiseRows)
-            four(copy + r * b.pitch + j, b.pitch, b.offsets, weights, bias, (n + 15) / 16 * 16, total);
+          if (four)
+            (some == kDepthwiseRows ? four : one)(copy + r * h.stride * pitch + j * w.stride, pitch, weights,
+                                                  bias, (n + 15) / 16 * 16, total);
           else
-            depthwise_flat(copy + r * b.pitch + j, b.offsets, weights, args.k, bias, n, total);
+            depthwise_flat(copy + r * pitch + j, b.offsets, weights, args.k, bias, n, total);
           const int64_t first = (od * h.out + oy + r) * w.out + ox + j;
           Run runs[kDepthwiseRows];
           for (int64_t i = 0; i < some; ++i)

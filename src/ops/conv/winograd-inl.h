@@ -2,7 +2,7 @@
 // winograd.h on sixteen lanes, which are channels: tiles are transposed on the way in and out.
 #pragma once
 
-#include "ops/conv/finish-inl.h"
+#include "ops/conv/transpose_out-inl.h"
 #include "ops/conv/winograd.h"
 
 #ifdef CYB_SIMD_TARGET
@@ -173,44 +173,6 @@ static void transpose_in(const WinogradArgs& a, const float* image, int64_t c, i
   }
 }
 
-// `rows` × `n` positions of channels c … to y: from[row][position][channel], rows `pitch` positions apart.
-template <Activation kind>
-static void transpose_out(const WinogradArgs& a, const float* from, int64_t pitch, int64_t rows, int64_t n,
-                          int64_t channels, float* y, const float* residual) {
-  const ConvFinish& f = a.finish;
-  const Vec alpha = set1(f.act.alpha), beta = set1(f.act.beta), scale = set1(f.scale), shift = set1(f.shift);
-  const bool affine = f.scale != 1.0f || f.shift != 0.0f;
-  const int64_t plane = a.out_height * a.out_width;
-  alignas(64) float part[16 * 16];
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t j = 0; j < n; j += 16) {
-      transpose16(from + (r * pitch + j) * 16, 16, part, 16);
-      const int64_t left = n - j, at = r * a.out_width + j;
-      for (int64_t i = 0; i < channels; ++i) {
-        Vec v = load(part + 16 * i);
-        if (residual && !f.residual_last) v = v + load_first(residual + i * plane + at, left);
-        v = apply<kind>(v, alpha, beta);
-        if (affine) v = fma(v, scale, shift);
-        if (residual && f.residual_last) v = v + load_first(residual + i * plane + at, left);
-        store_first(y + i * plane + at, v, left);
-      }
-    }
-}
-
-using TransposeOut = void (*)(const WinogradArgs& a, const float* from, int64_t pitch, int64_t rows,
-                              int64_t n, int64_t channels, float* y, const float* residual);
-static TransposeOut transpose_out_of(Activation kind) {
-  switch (kind) {
-#define CYB_CASE(name)   \
-  case Activation::name: \
-    return transpose_out<Activation::name>;
-    CYB_CONV_ACTIVATIONS(CYB_CASE)
-#undef CYB_CASE
-    default:
-      return transpose_out<Activation::identity>;
-  }
-}
-
 // Calls f(tile row, first and last tile of it, index of the first one in the block) for tiles [begin, end).
 template <class F>
 static inline void each_segment(int64_t begin, int64_t end, int64_t tiles_x, F&& f) {
@@ -233,6 +195,7 @@ static void winograd_items(const WinogradArgs& a, int64_t begin, int64_t end, fl
   float* v = buffer + n * pitch * 16;
   float* m = v + products * a.block * in;
   const TransposeOut transpose_out = transpose_out_of(a.finish.act.activation);
+  const TransposedRows shape{16, pitch * 16, a.out_width, out_plane};
   int64_t held = -1;
   for (int64_t item = begin; item < end; ++item) {
     const int64_t split = item % a.splits, piece = item / a.splits, image = piece / a.blocks;
@@ -279,7 +242,7 @@ static void winograd_items(const WinogradArgs& a, int64_t begin, int64_t end, fl
                               buffer + (t - tx) * T * 16, pitch);
         const int64_t y = ty * T, left = a.out_width - tx * T, rows = a.out_height - y;
         const int64_t to_y = plane + y * a.out_width + tx * T;
-        transpose_out(a, buffer, pitch, rows < T ? rows : T,
+        transpose_out(a.finish, shape, buffer, rows < T ? rows : T,
                       (tx_end - tx) * T < left ? (tx_end - tx) * T : left, channels, a.y + to_y,
                       a.finish.residual ? a.finish.residual + to_y : nullptr);
       });

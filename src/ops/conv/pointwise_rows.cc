@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel rows of 1 × 1 convolutions of few or strided positions.
+#include <algorithm>
+
+#include "base/checked.h"
+#include "ops/conv/conv_rows.h"
+#include "ops/conv/geometry.h"
+#include "ops/conv/weight.h"
+
+namespace cyb::cpu {
+
+using ir::Op;
+
+namespace {
+
+constexpr int64_t kChunk = 64;
+
+// Where vectors of positions would leave lanes empty, or positions must be picked out first. Both kernels
+// give the same bits, so this asks for speed only.
+const char* reject(const Query& q) {
+  if (const char* why = reject_conv(q)) return why;
+  const ir::ConvAttrs& a = conv_attrs(q.node);
+  const ir::Type &x = *q.operands[0], &w = *q.operands[1];
+  if (!w.is_concrete() || a.groups != 1 || !q.weight(1)) return "groups, or w is no weight of the file";
+  for (size_t i = 2; i < w.dims.size(); i++)
+    if (w.dims[i] != ir::Dim(1)) return "the kernel is not 1 x 1";
+  for (int64_t p : a.pads)
+    if (p != 0) return "with pads";
+  const int64_t in = w.dims[1].number(), out = w.dims[0].number();
+  if (in < 32 || out < 64 || out % 16 != 0) return "few channels";
+  if (!x.is_concrete()) return nullptr;
+  int64_t positions = 1;
+  bool strided = false;
+  for (size_t i = 2; i < x.dims.size(); i++) {
+    const int64_t stride = a.strides.empty() ? 1 : a.strides[i - 2];
+    if (i == 2 && x.dims.size() == 5 && stride != 1) return "of three axes with strides";
+    strided = strided || stride != 1;
+    positions *= ceil_div<int64_t>(x.dims[i].number(), stride);
+  }
+  if (strided && x.dims.size() == 5) return "of three axes with strides";
+  const int64_t lanes = round_up<int64_t>(positions, 16);
+  return strided || (positions < 400 && lanes * 10 >= positions * 11) ? nullptr
+                                                                      : "vectors of positions are full";
+}
+
+struct Prepared {
+  PointwiseArgs args;
+};
+
+template <Isa isa>
+void prepare(Call& c) {
+  auto p = std::make_shared<Prepared>();
+  const Geometry g = conv_geometry(c);
+  PointwiseArgs& a = p->args;
+  a.batch = g.batch;
+  a.in = g.in_channels;
+  a.out = g.out_channels;
+  a.step = g.axes[2].stride;
+  if (a.step == 1 && g.axes[1].stride == 1) {
+    a.width = a.out_width = g.in_positions();
+  } else {
+    a.height = g.axes[1].in;
+    a.width = g.axes[2].in;
+    a.out_height = g.axes[1].out;
+    a.out_width = g.axes[2].out;
+    a.row_step = g.axes[1].stride * a.width;
+  }
+  const int64_t positions = a.out_height * a.out_width;
+  const int vectors = conv_kernels(isa).pointwise_vectors;
+  const int64_t groups = ceil_div<int64_t>(a.out, 16), blocks = ceil_div<int64_t>(groups, vectors);
+  a.chunks = std::max<int64_t>(1, ceil_div(positions, kChunk));
+  const int64_t wanted = c.pool->threads() == 1 ? 1 : 4 * int64_t{c.pool->threads()};
+  a.splits = std::clamp<int64_t>(ceil_div(wanted, std::max<int64_t>(1, a.batch * a.chunks)), 1, blocks);
+  a.finish = conv_finish(c);
+  a.w = conv_weight(c.in[1])->packed((uint64_t{2} << 32) + static_cast<uint64_t>(vectors), groups * 16 * a.in,
+                                     [&](const float* w, float* to) {
+                                       for (int64_t b = 0; b < groups; b += vectors) {
+                                         const int64_t width = 16 * std::min<int64_t>(vectors, groups - b);
+                                         for (int64_t k = 0; k < a.in; k++)
+                                           for (int64_t i = 0; i < width; i++)
+                                             *to++ = 16 * b + i < a.out ? w[(16 * b + i) * a.in + k] : 0.0f;
+                                       }
+                                     });
+  c.prepared = std::move(p);
+}
+
+template <Isa isa>
+void run(Call& c) {
+  PointwiseArgs a = static_cast<const Prepared*>(c.prepared.get())->args;
+  a.x = c.in[0].f32();
+  a.y = c.out[0].f32();
+  c.pool->parallel_for(a.items(), 1,
+                       [&](int64_t begin, int64_t end, int) { conv_kernels(isa).pointwise(a, begin, end); });
+}
+
+template <Isa isa>
+void add_rows(KernelTable& t, const char* name) {
+  const int cost = isa == Isa::scalar ? 500 : isa == Isa::avx2 ? 20 : 10;
+  for (Op op : {Op::Conv1d, Op::Conv2d, Op::Conv3d, Op::FusedConv})
+    t.add({.op = op,
+           .name = name,
+           .isa = isa,
+           .cost = cost + 1,
+           .encoded = 2,
+           .reject = reject,
+           .prepare = prepare<isa>,
+           .run = run<isa>});
+}
+
+}  // namespace
+
+void add_conv_pointwise(KernelTable& t) {
+  add_rows<Isa::avx512>(t, "conv_pointwise_avx512");
+  add_rows<Isa::avx2>(t, "conv_pointwise_avx2");
+  add_rows<Isa::neon>(t, "conv_pointwise_neon");
+  add_rows<Isa::scalar>(t, "conv_pointwise_plain");
+}
+
+}  // namespace cyb::cpu
