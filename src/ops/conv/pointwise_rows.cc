@@ -39,7 +39,7 @@ const char* reject(const Query& q) {
   }
   if (strided && x.dims.size() == 5) return "of three axes with strides";
   const int64_t lanes = round_up<int64_t>(positions, 16);
-  return strided || (positions < 400 && lanes * 10 >= positions * 11) ? nullptr
+  return strided || (positions < 400 && lanes * 50 >= positions * 53) ? nullptr
                                                                       : "vectors of positions are full";
 }
 
