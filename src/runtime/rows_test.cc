@@ -110,6 +110,66 @@ TEST(Rows, FastKernelsAreTheReference) { rows_testing::expect_rows_match(cases()
 
 TEST(Rows, ThreadsKeepTheBits) { rows_testing::expect_threads_keep_bits(cases()); }
 
+// One f32 weight as the file holds exact values.
+struct OneWeight final : WeightSource {
+  explicit OneWeight(std::vector<int64_t> shape) {
+    spec.name = "w";
+    spec.shape = std::move(shape);
+    spec.bits = true;
+    spec.frac_bits = 0;
+    int64_t n = 1;
+    for (const int64_t d : spec.shape) n *= d;
+    for (int64_t i = 0; i < n; i++)
+      values.push_back(static_cast<float>(philox_uniform(5, static_cast<uint64_t>(i)) - 0.5));
+    spec.size = values.size() * 4;
+  }
+  const TensorSpec* find(const std::string&) const override { return &spec; }
+  std::span<const uint8_t> bytes(const TensorSpec&) const override {
+    return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * 4};
+  }
+  TensorSpec spec;
+  std::vector<float> values;
+};
+
+// A weight of more than two axes is no matrix: each batch has its own.
+TEST(Rows, ProductsReadWeightsOfThreeAxes) {
+  const ir::Program program = ir::parse(
+      "ir 1\nweight @w: f32[3, 5, 7]\n"
+      "graph main(x: f32[3, N, 7], y: f32[3, N, 5]) -> (a: f32[3, N, 5], b: f32[3, N, 7])\n"
+      "a = matmul(x, @w)\nb = matmul(y, @w) form=nn\n",
+      "test");
+  const auto source = std::make_shared<OneWeight>(std::vector<int64_t>{3, 5, 7});
+  Tensor x(DType::f32, {3, 2, 7}), y(DType::f32, {3, 2, 5});
+  for (size_t i = 0; i < 42; i++) x.at<float>(i) = static_cast<float>(i % 11) - 4;
+  for (size_t i = 0; i < 30; i++) y.at<float>(i) = static_cast<float>(i % 7) - 2;
+  auto reference = rows_testing::reference_backend();
+  auto fast = make_cpu_backend(2);
+  for (Backend* backend : {reference.get(), fast.get()}) {
+    WeightStore weights(source);
+    SessionOptions o;
+    o.backends = {backend};
+    Session session(program, weights, o);
+    const Tensor* inputs[] = {&x, &y};
+    std::vector<Tensor> out;
+    session.run("main", inputs, out);
+    for (size_t g = 0; g < 3; g++)
+      for (size_t i = 0; i < 2; i++) {
+        for (size_t n = 0; n < 5; n++) {
+          double sum = 0;
+          for (size_t k = 0; k < 7; k++)
+            sum += double{x.at<float>((g * 2 + i) * 7 + k)} * source->values[(g * 5 + n) * 7 + k];
+          EXPECT_NEAR(out[0].at<float>((g * 2 + i) * 5 + n), sum, 1e-5);
+        }
+        for (size_t n = 0; n < 7; n++) {
+          double sum = 0;
+          for (size_t k = 0; k < 5; k++)
+            sum += double{y.at<float>((g * 2 + i) * 5 + k)} * source->values[(g * 5 + k) * 7 + n];
+          EXPECT_NEAR(out[1].at<float>((g * 2 + i) * 7 + n), sum, 1e-5);
+        }
+      }
+  }
+}
+
 TEST(Rows, EmbeddingsMayStandInPlaceOfTokens) {
   auto cpu = make_cpu_backend(1);
   const ir::Program program = ir::parse(R"(ir 1
