@@ -110,6 +110,35 @@ TEST_F(SentenceEmbeddings, TokensAreTheReferences) {
         << "string " << i << ": " << golden_.strings[i];
 }
 
+TEST_F(SentenceEmbeddings, WhatIsTooLongIsCutAsTheReferenceCutsIt) {
+  const TextEncoder m(import(EncodingPolicy::automatic), OpenOptions{}, "encode");
+  const auto repeated = [](const char* word, int64_t count) {
+    std::string text;
+    for (int64_t i = 0; i < count; i++) text += word;
+    return text;
+  };
+  const TextEncoder::Input one = m.tokens(repeated("time year ", 400));
+  EXPECT_TRUE(one.truncated);
+  ASSERT_EQ(one.ids.size(), 256u);
+  EXPECT_EQ(one.ids.front(), 101);
+  EXPECT_EQ(one.ids[254], 2095);
+  EXPECT_EQ(one.ids.back(), 102);
+  EXPECT_FALSE(m.tokens(repeated("time ", 254)).truncated);
+  // Words given, words that `tokenizers` keeps with truncation to 256.
+  const int64_t pairs[][4] = {{10, 600, 10, 243},   {600, 10, 243, 10},   {300, 400, 126, 127},
+                              {400, 300, 127, 126}, {125, 600, 125, 128}, {127, 500, 126, 127},
+                              {126, 128, 126, 127}, {3, 4, 3, 4},         {254, 1, 252, 1}};
+  const int32_t time = *m.tokenizer().token_id("time"), year = *m.tokenizer().token_id("year");
+  for (const auto& p : pairs) {
+    const TextEncoder::Input in = m.pair_tokens(repeated("time ", p[0]), repeated("year ", p[1]));
+    EXPECT_EQ(std::count(in.ids.begin(), in.ids.end(), time), p[2]) << p[0] << ", " << p[1];
+    EXPECT_EQ(std::count(in.ids.begin(), in.ids.end(), year), p[3]) << p[0] << ", " << p[1];
+    EXPECT_EQ(std::count(in.types.begin(), in.types.end(), 1), p[3] + 1) << p[0] << ", " << p[1];
+    EXPECT_EQ(in.ids.size(), static_cast<size_t>(p[2] + p[3] + 3));
+    EXPECT_EQ(in.ids.size(), in.types.size());
+  }
+}
+
 TEST_F(SentenceEmbeddings, ExactVectorsAreTheReferencesAndBatchesChangeNothing) {
   OpenOptions o;
   o.exact = true;
