@@ -11,6 +11,7 @@
 #include "ir/ops/matmul.h"
 #include "ir/ops/recurrent.h"
 #include "ir/ops/rules.h"
+#include "ir/ops/text.h"
 
 namespace cyb::ir {
 namespace {

@@ -44,6 +44,7 @@ const cpu::KernelTable& cpu_kernel_table() {
     cpu::add_attention_rows(t);
     cpu::add_conv_rows(t);
     cpu::add_window_pool_rows(t);
+    cpu::add_text_rows(t);
     return t;
   }();
   return table;

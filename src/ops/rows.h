@@ -39,6 +39,7 @@ void add_spectral_rows(KernelTable& table);
 void add_random_rows(KernelTable& table);
 void add_rope_rows(KernelTable& table);
 void add_matmul_rows(KernelTable& table);
+void add_text_rows(KernelTable& table);
 void add_embed_rows(KernelTable& table);
 void add_attention_rows(KernelTable& table);
 void add_conv_rows(KernelTable& table);

@@ -107,6 +107,11 @@ class GraphRunner::Run {
   }
   void append_content(const Tensor& t) {
     append_shape(t);
+    for (const std::string& s : t.strings()) {
+      key_.push_back(static_cast<int64_t>(s.size()));
+      for (const char ch : s) key_.push_back(ch);
+    }
+    if (t.type() == DType::string) return;
     for (int64_t i = 0; i < t.elements(); i++) {
       if (is_float(t.type())) {
         const double v = t.real(static_cast<size_t>(i));
@@ -356,6 +361,11 @@ class GraphRunner::Run {
       if (!(p.shape() == parts[0].shape()))
         throw error(ErrorKind::ShapeMismatch, "{}: stacked values differ in shape: {} and {}", what,
                     to_string(parts[0].shape()), to_string(p.shape()));
+      if (p.type() == DType::string) {
+        std::copy(p.strings().begin(), p.strings().end(), out.strings().begin() + static_cast<long>(at));
+        at += p.strings().size();
+        continue;
+      }
       if (p.bytes()) std::memcpy(static_cast<uint8_t*>(out.data()) + at, p.data(), p.bytes());
       at += p.bytes();
     }
@@ -416,7 +426,10 @@ class GraphRunner::Run {
         Shape shape;
         for (int a = 1; a < s->shape().rank(); a++) shape.push_back(s->shape()[a]);
         Tensor element(s->type(), shape);
-        if (element.bytes())
+        if (s->type() == DType::string)
+          element.strings().assign(s->strings().begin() + i * element.elements(),
+                                   s->strings().begin() + (i + 1) * element.elements());
+        else if (element.bytes())
           std::memcpy(element.data(),
                       static_cast<const uint8_t*>(s->data()) + static_cast<size_t>(i) * element.bytes(),
                       element.bytes());

@@ -237,10 +237,13 @@ void run_reference(const KernelTable& table, const ir::Program& program, const i
   call.node = &node;
   // An empty tensor has no memory, yet it is present.
   static uint64_t nothing = 0;
-  auto memory = [](const void* p) { return p ? const_cast<void*>(p) : static_cast<void*>(&nothing); };
+  auto memory = [](const Tensor& t) {
+    const void* p = t.type() == DType::string ? static_cast<const void*>(t.strings().data()) : t.data();
+    return p ? const_cast<void*>(p) : static_cast<void*>(&nothing);
+  };
   for (const Tensor* t : operands)
-    call.in.push_back(t ? Arg{t->type(), t->shape(), memory(t->data()), nullptr} : Arg{});
-  for (Tensor& t : results) call.out.push_back({t.type(), t.shape(), memory(t.data()), nullptr});
+    call.in.push_back(t ? Arg{t->type(), t->shape(), memory(*t), nullptr} : Arg{});
+  for (Tensor& t : results) call.out.push_back({t.type(), t.shape(), memory(t), nullptr});
   call.pool = &one;
   const KernelRow& row = rows.back();
   if (row.prepare) row.prepare(call);

@@ -105,6 +105,11 @@ void rule_small_float_decode(InferContext& c);
 void rule_dft(InferContext& c);
 void rule_stft(InferContext& c);
 void rule_random(InferContext& c);
+// Texts.
+void rule_string_concat(InferContext& c);
+void rule_string_split(InferContext& c);
+void rule_string_normalize(InferContext& c);
+void rule_regex_full_match(InferContext& c);
 // Control.
 void rule_if_else(InferContext& c);
 void rule_loop(InferContext& c);

@@ -37,6 +37,10 @@ bool takes_strings(Op op) {
     case Op::ScatterElements:
     case Op::ScatterNd:
     case Op::ShapeOf:
+    case Op::StringConcat:
+    case Op::StringSplit:
+    case Op::StringNormalize:
+    case Op::RegexFullMatch:
       return true;
     default:
       return false;
@@ -46,6 +50,8 @@ bool takes_strings(Op op) {
 void evaluate_strings(const ir::Program& program, const ir::Node& node,
                       std::span<const Tensor* const> operands, std::span<Tensor> results,
                       const NodeEvaluator& evaluate) {
+  // These kernels see the strings themselves.
+  if (std::string_view(ir::info(node.op).group) == "text") return evaluate(program, node, operands, results);
   std::map<std::string, int64_t> numbers = {{"", 0}};  // what kernels fill in as zeros is the empty string
   std::vector<const std::string*> strings = {&numbers.begin()->first};
   std::vector<Tensor> numeric;
@@ -75,8 +81,11 @@ void evaluate_strings(const ir::Program& program, const ir::Node& node,
       continue;
     }
     results[k].strings().resize(static_cast<size_t>(out[k].elements()));
-    for (size_t i = 0; i < results[k].strings().size(); i++)
-      results[k].strings()[i] = *strings[static_cast<size_t>(out[k].integer(i))];
+    for (size_t i = 0; i < results[k].strings().size(); i++) {
+      // Sums of numbers, which a scatter may ask for, are no string.
+      const auto number = static_cast<size_t>(out[k].integer(i));
+      if (number < strings.size()) results[k].strings()[i] = *strings[number];
+    }
   }
 }
 
