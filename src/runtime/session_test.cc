@@ -106,6 +106,40 @@ z = add(f, f)
   }
 }
 
+TEST(Session, JoinsSplitsNormalizesAndMatchesStrings) {
+  Fixture f(R"(ir 1
+graph main(x: string[N], y: string[1]) -> (j: string[N], p: string[N, ?], n: i64[N], w: string[?], m: bool[N])
+j = string_concat(x, y)
+p, n = string_split(j) delimiter="-" most=1
+s = const string[1] ["B-a"]
+w = string_normalize(x, s) change=upper
+m = regex_full_match(x) pattern="[a-c]-.*"
+)");
+  Tensor x(DType::string, {2}), y(DType::string, {1});
+  x.strings() = {"b-a", "\u00fc"};
+  y.strings() = {"-z"};
+  for (int round = 0; round < 2; round++) {
+    const auto out = f.run({x, y});
+    EXPECT_EQ(out[0].strings(), (std::vector<std::string>{"b-a-z", "\u00fc-z"}));
+    EXPECT_EQ(out[1].strings(), (std::vector<std::string>{"b", "a-z", "\u00fc", "z"}));
+    EXPECT_EQ(out[2], Tensor::i64({2}, {2, 2}));
+    EXPECT_EQ(out[3].strings(), (std::vector<std::string>{"\u00dc"}));
+    EXPECT_EQ(out[4].integer(0), 1);
+    EXPECT_EQ(out[4].integer(1), 0);
+  }
+}
+
+TEST(Session, StringsAreNotCombined) {
+  Fixture f(R"(ir 1
+graph main(x: string[2], i: i64[1], u: string[1]) -> (y: string[2])
+y = scatter_elements(x, i, u) reduction=add
+)");
+  Tensor x(DType::string, {2}), u(DType::string, {1});
+  x.strings() = {"a", "b"};
+  u.strings() = {"c"};
+  EXPECT_THROW(f.run({x, Tensor::i64({1}, {1}), u}), Error);
+}
+
 TEST(Session, OtherOperatorsRefuseStrings) {
   try {
     Fixture f("ir 1\ngraph main(x: string[N]) -> (y: string[N])\ny = add(x, x)\n");

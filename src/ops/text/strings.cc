@@ -4,6 +4,8 @@
 #include <map>
 #include <string>
 
+#include "ir/ops/common.h"
+
 namespace cyb {
 
 using ir::Op;
@@ -50,6 +52,10 @@ bool takes_strings(Op op) {
 void evaluate_strings(const ir::Program& program, const ir::Node& node,
                       std::span<const Tensor* const> operands, std::span<Tensor> results,
                       const NodeEvaluator& evaluate) {
+  if (node.op == Op::ScatterElements || node.op == Op::ScatterNd)
+    if (node.as<ir::ScatterAttrs>().reduction != ir::ScatterReduction::none)
+      throw error(ErrorKind::UnsupportedOp, "'{}' combines strings", ir::info(node.op).text_name)
+          .advise("strings can be moved, selected and compared; do the rest outside the graph");
   // These kernels see the strings themselves.
   if (std::string_view(ir::info(node.op).group) == "text") return evaluate(program, node, operands, results);
   std::map<std::string, int64_t> numbers = {{"", 0}};  // what kernels fill in as zeros is the empty string
@@ -81,11 +87,8 @@ void evaluate_strings(const ir::Program& program, const ir::Node& node,
       continue;
     }
     results[k].strings().resize(static_cast<size_t>(out[k].elements()));
-    for (size_t i = 0; i < results[k].strings().size(); i++) {
-      // Sums of numbers, which a scatter may ask for, are no string.
-      const auto number = static_cast<size_t>(out[k].integer(i));
-      if (number < strings.size()) results[k].strings()[i] = *strings[number];
-    }
+    for (size_t i = 0; i < results[k].strings().size(); i++)
+      results[k].strings()[i] = *strings[static_cast<size_t>(out[k].integer(i))];
   }
 }
 
