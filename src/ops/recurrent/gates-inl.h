@@ -44,6 +44,40 @@ static Vec rational_sigmoid(Vec x) {
   return rational(limited(x, 18.0f), p, q) + set1(0.5f);
 }
 
+template <int ROWS>
+CYB_INLINE void panel_rows(const PanelArgs& a, int64_t row) {
+  constexpr int kVecs = kStateColumns / 16;
+  constexpr int64_t kDepth = 256;  // of one chain
+  Vec total[ROWS][kVecs];
+  CYB_UNROLL for (int r = 0; r < ROWS; ++r) CYB_UNROLL for (int v = 0; v < kVecs; ++v) total[r][v] =
+      set1(0.0f);
+  for (int64_t begin = 0; begin < a.k; begin += kDepth) {
+    const int64_t end = a.k - begin < kDepth ? a.k : begin + kDepth;
+    Vec acc[ROWS][kVecs];
+    CYB_UNROLL for (int r = 0; r < ROWS; ++r) CYB_UNROLL for (int v = 0; v < kVecs; ++v) acc[r][v] =
+        set1(0.0f);
+    for (int64_t k = begin; k < end; ++k) CYB_UNROLL for (int r = 0; r < ROWS; ++r) {
+        const Vec x = set1(a.x[(row + r) * a.x_row + k]);
+        CYB_UNROLL for (int v = 0; v < kVecs; ++v) acc[r][v] =
+            fma(x, load(a.panel + k * kStateColumns + 16 * v), acc[r][v]);
+      }
+    CYB_UNROLL for (int r = 0; r < ROWS; ++r) CYB_UNROLL for (int v = 0; v < kVecs; ++v) total[r][v] =
+        total[r][v] + acc[r][v];
+  }
+  CYB_UNROLL for (int r = 0; r < ROWS; ++r) for (int v = 0; v < kVecs && 16 * v < a.count; ++v) {
+    const int64_t left = a.count - 16 * v;
+    Vec y = total[r][v];
+    if (a.bias) y = y + load_first(a.bias + 16 * v, left);
+    store_first(a.y + (row + r) * a.y_row + 16 * v, y, left);
+  }
+}
+
+static void state_panel(const PanelArgs& a) {
+  int64_t row = 0;
+  for (; row + 2 <= a.rows; row += 2) panel_rows<2>(a, row);
+  if (row < a.rows) panel_rows<1>(a, row);
+}
+
 CYB_INLINE Vec gate_function(const GateFunction& f, Vec x) {
   const Vec zero = set1(0.0f), one = set1(1.0f), a = set1(f.alpha), b = set1(f.beta);
   switch (f.kind) {
@@ -160,7 +194,7 @@ static void rnn_gates(const GateArgs& a, int64_t begin, int64_t end) {
 }
 
 constexpr GateKernels make_gate_kernels() {
-  return {lstm_gates, gru_reset_gates, gru_output_gates, gru_gates, rnn_gates};
+  return {state_panel, lstm_gates, gru_reset_gates, gru_output_gates, gru_gates, rnn_gates};
 }
 
 }  // namespace cyb::CYB_SIMD

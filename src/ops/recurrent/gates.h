@@ -50,7 +50,23 @@ struct GateArgs {
   float* scaled = nullptr;  // GRU: r·h
 };
 
+// Columns of a state product: a panel holds [K][64] of the transposed weights, zeros beyond.
+constexpr int kStateColumns = 64;
+
+struct PanelArgs {
+  const float* panel = nullptr;
+  int64_t k = 0, count = 0;  // columns that count
+  const float* x = nullptr;  // rows of K, `x_row` apart
+  int64_t rows = 0, x_row = 0;
+  const float* bias = nullptr;  // [count], or null
+  float* y = nullptr;
+  int64_t y_row = 0;
+};
+
 struct GateKernels {
+  // y = x · panel + bias, each value the chain that ops/matmul/matmul.h defines.
+  void (*panel)(const PanelArgs&);
+
   void (*lstm)(const GateArgs&, int64_t begin, int64_t end);  // units
   // GRU: z and r·h; then the new state from the product with r·h in the last third of `recurrent`. With
   // linear_before_reset `gru` does both.

@@ -13,7 +13,7 @@ using ir::Op;
 
 namespace {
 
-constexpr int64_t kUnits = 32;  // that stay together
+constexpr int64_t kUnits = kStateColumns;  // that stay together
 
 static_assert(static_cast<int>(GateKind::softplus) == ir::RecurrentFunction::softplus &&
               static_cast<int>(GateKind::elu) == ir::RecurrentFunction::elu);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/common/reals.h"
+#include "ops/conv/weight.h"
 #include "ops/recurrent/cells.h"
 #include "ops/rows.h"
 
@@ -130,6 +131,14 @@ struct Cell {
   }
 };
 
+void prepare_recurrent(Call& c) {
+  for (size_t i : {size_t{1}, size_t{2}})
+    if (c.in[i].weight) {
+      c.in[i].data = const_cast<void*>(plain_values(c.in[i]));
+      c.in[i].weight = nullptr;
+    }
+}
+
 void run_recurrent(Call& call) {
   const auto& a = call.attrs<ir::RecurrentAttrs>();
   const RecurrentShape s = recurrent_shape(call);
@@ -182,7 +191,11 @@ void run_recurrent(Call& call) {
 
 void add_recurrent_rows(KernelTable& t) {
   for (Op op : {Op::Lstm, Op::Gru, Op::Rnn})
-    t.add({.op = op, .name = "recurrent_reference", .cost = 1000, .run = run_recurrent});
+    t.add({.op = op,
+           .name = "recurrent_reference",
+           .cost = 1000,
+           .prepare = prepare_recurrent,
+           .run = run_recurrent});
 }
 
 }  // namespace cyb::cpu

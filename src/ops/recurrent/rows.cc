@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "ops/conv/weight.h"
 #include "ops/matmul/matmul.h"
 #include "ops/recurrent/cells.h"
 #include "ops/recurrent/layer.h"
@@ -24,68 +25,78 @@ const char* reject(const Query& q) {
   return nullptr;
 }
 
+int64_t panels_of(int64_t hidden) { return ceil_div<int64_t>(hidden, kStateColumns); }
+// Floats of the panels of one gate of one direction.
+int64_t gate_floats(int64_t hidden) { return panels_of(hidden) * kStateColumns * hidden; }
+
 struct Plan {
   LayerPlan layer;
-  // In the scratch, floats from `layer.bytes` on: the transposed recurrent weights of each direction.
-  uint64_t transposed = 0, bytes = 0;
-  bool transpose = false;
+  const float* packed = nullptr;   // r of a weight
+  uint64_t panels = 0, bytes = 0;  // in the scratch where r is none
 };
+
+// Panels [begin, end) of r [D·gates, H, H]: [gate][panel][k][64].
+void pack_panels(const float* r, int64_t hidden, int64_t begin, int64_t end, float* out) {
+  const int64_t panels = panels_of(hidden);
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t first = i % panels * kStateColumns,
+                  columns = std::min<int64_t>(kStateColumns, hidden - first);
+    const float* from = r + (i / panels * hidden + first) * hidden;
+    float* to = out + i * kStateColumns * hidden;
+    for (int64_t k = 0; k < hidden; k++)
+      for (int64_t j = 0; j < kStateColumns; j++)
+        to[k * kStateColumns + j] = j < columns ? from[j * hidden + k] : 0;
+  }
+}
 
 void prepare(Call& c) {
   auto p = std::make_shared<Plan>();
   p->layer = layer_plan(c);
   const RecurrentShape& s = p->layer.shape;
-  // Worth it only where the weights are read several times.
-  p->transpose = s.length > 1;
-  p->transposed = p->layer.bytes;
-  p->bytes = p->layer.bytes;
-  if (p->transpose) p->bytes += static_cast<uint64_t>(s.directions * s.gates * s.hidden * s.hidden) * 4;
+  const int64_t gates = s.directions * s.gates, floats = gates * gate_floats(s.hidden);
+  p->panels = p->bytes = p->layer.bytes;
+  if (const ConvWeight* w = conv_weight(c.in[2]))
+    p->packed = w->packed(uint64_t{1} << 62, floats, [&](const float* values, float* out) {
+      pack_panels(values, s.hidden, 0, gates * panels_of(s.hidden), out);
+    });
+  else
+    p->bytes += static_cast<uint64_t>(floats) * 4;
+  if (c.in[1].weight) plain_values(c.in[1]);  // decodes them now
   c.prepared = std::move(p);
 }
 
 uint64_t scratch(const Call& c) { return static_cast<const Plan*>(c.prepared.get())->bytes; }
 
-// out [h, n] from r [n, h], rows [begin, end) of r in pieces.
-void transpose(const float* r, int64_t n, int64_t h, int64_t begin, int64_t end, float* out) {
-  constexpr int64_t kPiece = 16;
-  for (int64_t i = begin; i < end; i += kPiece)
-    for (int64_t k = 0; k < h; k++)
-      for (int64_t j = i; j < std::min(i + kPiece, end); j++) out[k * n + j] = r[j * h + k];
-}
-
-class DenseProduct final : public StateProduct {
+class PanelProduct final : public StateProduct {
  public:
-  // `transposed`: r as [D, H, gates·H], or null.
-  DenseProduct(const Call& c, const MatmulKernels& kernels, const RecurrentShape& s, const float* transposed)
-      : c_(c), kernels_(kernels), s_(s), transposed_(transposed) {}
+  PanelProduct(const Call& c, const GateKernels& kernels, const RecurrentShape& s, const float* panels)
+      : c_(c), kernels_(kernels), s_(s), panels_(panels) {}
 
   void run(int64_t d, const float* h, int64_t first, int64_t last, int64_t begin, int64_t end,
            float* out) const override {
     const int64_t n = s_.gates * s_.hidden;
-    for (int64_t g = first; g < last; g++) {
-      const int64_t column = g * s_.hidden + begin;
-      DenseArgs a;
-      a.m = s_.batch;
-      a.n = end - begin;
-      a.k = s_.hidden;
-      a.a = h;
-      a.a_m = s_.hidden;
-      a.b = transposed_ ? transposed_ + d * n * s_.hidden + column
-                        : c_.in[2].f32() + (d * n + column) * s_.hidden;
-      a.b_k = transposed_ ? n : 1;
-      a.b_n = transposed_ ? 1 : s_.hidden;
-      a.y = out + column;
-      a.y_m = n;
-      a.bias = c_.has(3) ? c_.in[3].f32() + d * 2 * n + n + column : nullptr;
-      kernels_.dense(a, 0, {0, a.m, 0, ceil_div<int64_t>(a.n, 8)});
-    }
+    for (int64_t g = first; g < last; g++)
+      for (int64_t unit = begin; unit < end; unit += kStateColumns) {
+        const int64_t column = g * s_.hidden + unit;
+        PanelArgs a;
+        a.panel = panels_ + (d * s_.gates + g) * gate_floats(s_.hidden) + unit * s_.hidden;
+        a.k = s_.hidden;
+        a.count = std::min<int64_t>(kStateColumns, end - unit);
+        a.x = h;
+        a.rows = s_.batch;
+        a.x_row = s_.hidden;
+        a.bias = c_.has(3) ? c_.in[3].f32() + d * 2 * n + n + column : nullptr;
+        a.y = out + column;
+        a.y_row = n;
+        kernels_.panel(a);
+      }
   }
 
  private:
   const Call& c_;
-  const MatmulKernels& kernels_;
+  const GateKernels& kernels_;
   const RecurrentShape& s_;
-  const float* transposed_;
+  const float* panels_;
 };
 
 template <Isa isa>
@@ -101,7 +112,7 @@ void run(Call& c) {
     a.k = s.inputs;
     a.a = c.in[0].f32();
     a.a_m = s.inputs;
-    a.b = c.in[1].f32() + d * n * s.inputs;
+    a.b = static_cast<const float*>(plain_values(c.in[1])) + d * n * s.inputs;
     a.b_k = 1;
     a.b_n = s.inputs;
     a.y = plan.layer.input(c, d);
@@ -109,17 +120,15 @@ void run(Call& c) {
     a.bias = c.has(3) ? c.in[3].f32() + d * 2 * n : nullptr;
     dense_run(*c.pool, kernels, a);
   }
-  float* transposed = reinterpret_cast<float*>(c.scratch + plan.transposed);
-  if (plan.transpose)
-    c.pool->parallel_for(s.directions * n, 64, [&](int64_t begin, int64_t end, int) {
-      for (int64_t i = begin; i < end;) {
-        const int64_t d = i / n, stop = std::min(end, (d + 1) * n);
-        transpose(c.in[2].f32() + d * n * s.hidden, n, s.hidden, i - d * n, stop - d * n,
-                  transposed + d * n * s.hidden);
-        i = stop;
-      }
-    });
-  const DenseProduct product(c, kernels, s, plan.transpose ? transposed : nullptr);
+  const float* panels = plan.packed;
+  if (!panels) {
+    float* out = reinterpret_cast<float*>(c.scratch + plan.panels);
+    c.pool->parallel_for(
+        s.directions * s.gates * panels_of(s.hidden), 1,
+        [&](int64_t begin, int64_t end, int) { pack_panels(c.in[2].f32(), s.hidden, begin, end, out); });
+    panels = out;
+  }
+  const PanelProduct product(c, gate_kernels(isa), s, panels);
   run_layer(c, plan.layer, gate_kernels(isa), product);
 }
 
@@ -131,6 +140,7 @@ void add_rows(KernelTable& t, const char* name) {
            .name = name,
            .isa = isa,
            .cost = cost,
+           .encoded = 6,
            .reject = reject,
            .scratch_bytes = scratch,
            .prepare = prepare,
