@@ -7,10 +7,12 @@ changes all that follows. So every node is run alone, on the inputs that onnxrun
 
 Nodes are put into models of many unconnected nodes, which are imported and run. Integers must be exact, except
 DynamicQuantizeLinear: at most one step off, in at most 0.01 % of all elements. Floats: max|got - want| <= 1e-5 max|want|.
+
 Then the whole graph: as many samples, and a log-mel distance to onnxruntime of at most twice that which onnxruntime
-shows to itself when `style` is disturbed by 1e-7. `style` does not reach the text encoder, whose 8-bit layers turn a
-difference of 5e-7 into another number of samples; where ours has another number, onnxruntime must give several numbers
-around it when a norm of that encoder is disturbed by 5e-7. Takes some minutes and 4 GB of memory."""
+shows to itself when `style` is disturbed by 1e-7. In the model the phase of the source's spectrum is atan(imag / real)
++ pi where imag > 0, - pi elsewhere, for real < 0. At frequency 0 and at half the sampling rate imag is exactly 0;
+onnxruntime's STFT gives 1e-7 there, so that its rounding chooses between pi and -pi. The reference therefore is its
+graph with these values as 0; the distance to the graph as it is, is printed beside. Takes 2 minutes and 4 GB."""
 import argparse
 import collections
 import os
@@ -23,6 +25,11 @@ import time
 
 import environment
 
+# Inputs (tokens, seed) of the whole graph, found by tools/goldens/kokoro_inputs.py with onnxruntime alone: text encoding
+# and durations stand when what they are computed from is disturbed by 3e-7 (with other inputs one rounding changes the
+# number of samples, in onnxruntime too), and a disturbed style is not lost in the 8-bit activations.
+STEADY = ((4, 144), (4, 316), (6, 409))
+STFT = "/decoder/decoder/generator/STFT_output_0"
 FLOAT_BOUND = 1e-5
 STEP_SHARE = 1e-4
 
@@ -49,12 +56,12 @@ class Program:
             return {name: file[name] for name in wanted}
 
 
-def inputs_of_test(tokens=8):
+def inputs_of(tokens, seed):
     import numpy as np
 
-    rng = np.random.Generator(np.random.Philox(4))
+    rng = np.random.Generator(np.random.Philox(seed))
     ids = np.concatenate([[0], rng.integers(16, 157, tokens), [0]])[None].astype(np.int64)
-    style = (rng.standard_normal((1, 256)) * 0.2).astype(np.float32)
+    style = (rng.standard_normal((1, 256)) * 0.1).astype(np.float32)
     return {"tokens": ids, "style": style, "speed": np.ones(1, np.float32)}
 
 
@@ -119,6 +126,28 @@ class Nodes:
                     graph.output.append(describe(copy.output[k], values[name]))
         graph.initializer.extend(constants.values())
         return (onnx.ModelProto(ir_version=self.model.ir_version, graph=graph, opset_import=self.model.opset_import), feeds, wanted)
+
+
+def relative(got, want):
+    import numpy as np
+
+    return float(np.max(np.abs(got.astype(np.float64) - want), initial=0)) / max(float(np.max(np.abs(want), initial=0)), 1e-30)
+
+
+def exact_spectrum(model):
+    """The graph with the imaginary parts of the source's spectrum that are exactly 0 as 0."""
+    import numpy as np
+    import onnx
+
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    node = next(n for n in changed.graph.node if STFT in n.output)
+    node.output[0] = STFT + "_rounded"
+    mask = np.ones((1, 1, 11, 2), np.float32)
+    mask[0, 0, [0, 10], 1] = 0
+    changed.graph.initializer.append(onnx.numpy_helper.from_array(mask, "exact_bins"))
+    changed.graph.node.append(onnx.helper.make_node("Mul", [STFT + "_rounded", "exact_bins"], [STFT]))
+    return changed
 
 
 def describe(name, array):
@@ -193,29 +222,11 @@ def distance(a, b):
     return float(np.mean(np.abs(log_mel(a) - log_mel(b))))
 
 
-def samples_when_disturbed(model, feeds, size=5e-7, runs=8):
-    """How many samples onnxruntime gives when the weights of the text encoder's first norm are not quite the same."""
-    import numpy as np
-    from onnx import numpy_helper
-
-    name = next(n for n in model.graph.node if n.op_type == "SkipLayerNormalization").input[2]
-    tensor = next(t for t in model.graph.initializer if t.name == name)
-    kept, weights = tensor.SerializeToString(), numpy_helper.to_array(tensor)
-    rng = np.random.Generator(np.random.Philox(6))
-    counts = []
-    for _ in range(runs):
-        changed = (weights * (1 + size * rng.standard_normal(weights.shape))).astype(np.float32)
-        tensor.CopyFrom(numpy_helper.from_array(changed, name))
-        counts.append(session(model, plain=False).run(None, feeds)[0].size)
-    tensor.ParseFromString(kept)
-    return counts
-
-
 def whole_graph(program, model, feeds, scratch):
     """None or what is wrong."""
     import numpy as np
 
-    reference = session(model, plain=False)
+    reference = session(exact_spectrum(model), plain=False)
     want = reference.run(None, feeds)[0]
     rng = np.random.Generator(np.random.Philox(5))
     own = []
@@ -229,12 +240,12 @@ def whole_graph(program, model, feeds, scratch):
         return got
     got = got["audio"]
     if got.shape != want.shape:
-        counts = sorted(samples_when_disturbed(model, feeds))
-        print(f"whole graph: {got.size} samples, {want.size} in onnxruntime; when a norm's weights are disturbed by 5e-7: {counts}")
-        return None if counts[0] != counts[-1] and counts[0] * 0.95 <= got.size <= counts[-1] * 1.05 else "another number of samples"
+        return f"{got.size} samples, expected {want.size}"
     found, bound = distance(got, want), 2 * float(np.mean(own))
-    print(f"whole graph: {got.size} samples, log-mel distance {found:.4f}; onnxruntime to itself {[round(d, 4) for d in own]}")
-    return None if found <= bound else f"log-mel distance {found:.4f}, more than {bound:.4f}"
+    as_it_is = distance(got, session(model, plain=False).run(None, feeds)[0])
+    print(f"whole graph, {feeds['tokens'].size} tokens: {got.size} samples, log-mel distance {found:.3f} (to the graph as it is {as_it_is:.3f}); "
+          f"onnxruntime to itself {[round(d, 3) for d in own]}")
+    return None if found <= bound else f"log-mel distance {found:.3f}, more than {bound:.3f}"
 
 
 def main():
@@ -242,6 +253,7 @@ def main():
     parser.add_argument("--program", default=os.environ.get("CYB_LLM", "build/release/cyb-llm"))
     parser.add_argument("--model", default=os.path.join(os.environ.get("CYB_TEST_MODELS", "."), "kokoro-82m.onnx"))
     parser.add_argument("--only", metavar="REGEX", help="nodes whose operator or name matches; no whole graph")
+    parser.add_argument("--whole", action="store_true", help="only the whole graph")
     parser.add_argument("--group", type=int, default=100, help="nodes in one model")
     parser.add_argument("-v", "--verbose", action="store_true")
     arguments = parser.parse_args()
@@ -249,11 +261,11 @@ def main():
 
     start = time.monotonic()
     model = onnx.load(arguments.model)
-    feeds = inputs_of_test()
+    feeds = inputs_of(8, 4)
     program, verdict = Program(arguments.program), Verdict()
     nodes = Nodes(model, feeds)
     listed = [(i, n) for i, n in enumerate(model.graph.node)
-              if not arguments.only or re.search(arguments.only, n.op_type) or re.search(arguments.only, n.name)]
+              if not arguments.whole and (not arguments.only or re.search(arguments.only, n.op_type) or re.search(arguments.only, n.name))]
     with tempfile.TemporaryDirectory(prefix="cyb-kokoro-") as scratch:
         scratch = pathlib.Path(scratch)
         for at in range(0, len(listed), arguments.group):
@@ -269,10 +281,11 @@ def main():
         print(f"{len(listed) - len(verdict.failures)} of {len(listed)} nodes agree, {time.monotonic() - start:.0f} s")
         failed = bool(verdict.failures) or verdict.steps[0] > STEP_SHARE * verdict.steps[1]
         if not arguments.only:
-            problem = whole_graph(program, model, feeds, scratch)
-            if problem:
-                print(f"whole graph: {problem}")
-                failed = True
+            for steady in STEADY:
+                problem = whole_graph(program, model, inputs_of(*steady), scratch)
+                if problem:
+                    print(f"whole graph, tokens and seed {steady}: {problem}")
+                    failed = True
     sys.exit(failed)
 
 
