@@ -20,7 +20,7 @@ ALLOWED = {
     "compile": "base tensor format ir backend ops",
     "runtime": "base tensor format ir backend ops compile",
     "text": "base tensor format",
-    "media": "base tensor",
+    "media": "base tensor format ops",
     "families": "base tensor format ir",
     "tasks": "base tensor format ir backend ops compile runtime text media families",
     "import": "base tensor format ir backend ops compile text media families",

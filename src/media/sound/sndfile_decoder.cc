@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Formats that libsndfile reads, from memory.
+#include <sndfile.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.h"
+#include "media/sound/decoder.h"
+
+namespace cyb {
+namespace {
+
+struct Cursor {
+  std::span<const uint8_t> bytes;
+  sf_count_t at = 0;
+};
+
+sf_count_t cursor_length(void* user) {
+  return static_cast<sf_count_t>(static_cast<Cursor*>(user)->bytes.size());
+}
+
+sf_count_t cursor_seek(sf_count_t offset, int whence, void* user) {
+  auto* cursor = static_cast<Cursor*>(user);
+  const sf_count_t size = cursor_length(user);
+  const sf_count_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? cursor->at : size;
+  sf_count_t to = 0;
+  if (__builtin_add_overflow(from, offset, &to)) return -1;
+  cursor->at = std::clamp<sf_count_t>(to, 0, size);
+  return cursor->at;
+}
+
+sf_count_t cursor_read(void* out, sf_count_t count, void* user) {
+  auto* cursor = static_cast<Cursor*>(user);
+  count = std::clamp<sf_count_t>(count, 0, cursor_length(user) - cursor->at);
+  std::memcpy(out, cursor->bytes.data() + cursor->at, static_cast<size_t>(count));
+  cursor->at += count;
+  return count;
+}
+
+sf_count_t cursor_write(const void*, sf_count_t, void*) { return 0; }
+sf_count_t cursor_tell(void* user) { return static_cast<Cursor*>(user)->at; }
+
+Speaker speaker(int place) {
+  switch (place) {
+    case SF_CHANNEL_MAP_MONO:
+    case SF_CHANNEL_MAP_CENTER:
+    case SF_CHANNEL_MAP_FRONT_CENTER:
+      return Speaker::Centre;
+    case SF_CHANNEL_MAP_LEFT:
+    case SF_CHANNEL_MAP_RIGHT:
+    case SF_CHANNEL_MAP_FRONT_LEFT:
+    case SF_CHANNEL_MAP_FRONT_RIGHT:
+    case SF_CHANNEL_MAP_FRONT_LEFT_OF_CENTER:
+    case SF_CHANNEL_MAP_FRONT_RIGHT_OF_CENTER:
+      return Speaker::Front;
+    case SF_CHANNEL_MAP_REAR_CENTER:
+      return Speaker::BackCentre;
+    case SF_CHANNEL_MAP_REAR_LEFT:
+    case SF_CHANNEL_MAP_REAR_RIGHT:
+    case SF_CHANNEL_MAP_SIDE_LEFT:
+    case SF_CHANNEL_MAP_SIDE_RIGHT:
+      return Speaker::Surround;
+    case SF_CHANNEL_MAP_LFE:
+      return Speaker::Bass;
+    default:
+      return Speaker::Other;
+  }
+}
+
+class SndfileDecoder : public SoundDecoder {
+ public:
+  SndfileDecoder(std::shared_ptr<const SoundBytes> bytes) : bytes_(std::move(bytes)), cursor_{bytes_->bytes} {
+    SF_VIRTUAL_IO io{cursor_length, cursor_seek, cursor_read, cursor_write, cursor_tell};
+    SF_INFO info{};
+    file_ = sf_open_virtual(&io, SFM_READ, &info, &cursor_);
+    if (!file_) {
+      reason_ = sf_strerror(nullptr);
+      return;
+    }
+    rate = info.samplerate;
+    channels = info.channels;
+    frames = info.frames;
+    if (channels < 1 || channels > 1024) return;  // check_sound_shape says so
+    std::vector<int> map(static_cast<size_t>(channels));
+    if (sf_command(file_, SFC_GET_CHANNEL_MAP_INFO, map.data(), channels * static_cast<int>(sizeof(int))) !=
+        SF_TRUE)
+      return;
+    std::vector<Speaker> speakers;
+    for (const int place : map) speakers.push_back(speaker(place));
+    weights = mix_weights(speakers);
+  }
+  ~SndfileDecoder() override {
+    if (file_) sf_close(file_);
+  }
+
+  bool opened() const { return file_ != nullptr; }
+  const std::string& reason() const { return reason_; }
+
+  size_t read(std::span<float> out) override {
+    const auto count = static_cast<sf_count_t>(out.size()) / channels;
+    const sf_count_t got = count > 0 ? sf_readf_float(file_, out.data(), count) : 0;
+    return got > 0 ? static_cast<size_t>(got * channels) : 0;
+  }
+
+ private:
+  std::shared_ptr<const SoundBytes> bytes_;
+  Cursor cursor_;
+  SNDFILE* file_ = nullptr;
+  std::string reason_;
+};
+
+// Formats that are libsndfile's, by their first bytes. MP3 has no such mark without a tag: two frame headers.
+bool is_known(std::span<const uint8_t> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
+                              std::min<size_t>(bytes.size(), 16));
+  for (const std::string_view mark : {"RIFF", "RIFX", "RF64", "FORM", "fLaC", "OggS", "caff", ".snd", "ID3"})
+    if (text.starts_with(mark)) return true;
+  return bytes.size() >= 4 && bytes[0] == 0xff && (bytes[1] & 0xe6) == 0xe2;  // MPEG layer III
+}
+
+}  // namespace
+
+std::unique_ptr<SoundDecoder> decode_with_sndfile(std::shared_ptr<const SoundBytes> bytes) {
+  if (!is_known(bytes->bytes)) return nullptr;
+  auto decoder = std::make_unique<SndfileDecoder>(std::move(bytes));
+  if (!decoder->opened()) return nullptr;
+  return decoder;
+}
+
+}  // namespace cyb
