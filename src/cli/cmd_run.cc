@@ -29,6 +29,8 @@ void print_json(const LanguageModel& model, const Answer& a) {
   nlohmann::ordered_json j{{"text", a.text},
                            {"prompt_tokens", a.result.prompt_tokens},
                            {"generated_tokens", a.result.tokens.size()},
+                           {"drafted_tokens", a.result.drafted_tokens},
+                           {"accepted_tokens", a.result.accepted_tokens},
                            {"finish_reason", a.result.finish_reason},
                            {"seed", a.seed},
                            {"model", model.file().name()},
@@ -149,6 +151,7 @@ Answer answer(LanguageModel& model, const RunOptions& o, const std::vector<int32
   GenerateOptions g;
   g.max_tokens = o.max_tokens;
   g.stop_ids = model.stop_ids();
+  g.lookup = o.lookup && model.any_cut();
   SamplerSettings& s = g.sampler;
   s = model.sampler();
   if (o.temperature) s.temperature = *o.temperature;
@@ -179,10 +182,11 @@ Answer answer(LanguageModel& model, const RunOptions& o, const std::vector<int32
 std::string timing_line(const Answer& a) {
   const auto computed = static_cast<double>(a.result.prompt_tokens - a.result.reused_tokens);
   return fmt::format(
-      "prompt {} tokens ({} reused), {:.0f} ms, {:.1f} tokens/s; answer {} tokens, {:.0f} ms, {:.1f} "
-      "tokens/s; {}; seed {}",
+      "prompt {} tokens ({} reused), {:.0f} ms, {:.1f} tokens/s; answer {} tokens ({} of {} guesses right), "
+      "{:.0f} ms, {:.1f} tokens/s; {}; seed {}",
       a.result.prompt_tokens, a.result.reused_tokens, a.result.prompt_ms,
-      computed / std::max(a.result.prompt_ms, 1e-3) * 1000, a.result.tokens.size(), a.result.decode_ms,
+      computed / std::max(a.result.prompt_ms, 1e-3) * 1000, a.result.tokens.size(), a.result.accepted_tokens,
+      a.result.drafted_tokens, a.result.decode_ms,
       static_cast<double>(a.result.tokens.size()) / std::max(a.result.decode_ms, 1e-3) * 1000,
       a.result.finish_reason, a.seed);
 }
@@ -219,6 +223,9 @@ void add_run_command(CLI::App& app) {
   c->add_option("--stop", o->stop, "End the answer before this text; may be given several times")
       ->allow_extra_args(false);
   c->add_flag("--raw", o->raw, "The prompt as it is: no chat template, special tokens may be written out");
+  c->add_flag("--lookup,!--no-lookup", o->lookup,
+              "On by default: where a text repeats itself, several tokens are tried at once: "
+              "faster, with the same answer");
   c->add_flag("--json", o->json, "Print one object: text, counts, finish_reason, seed, timings");
   c->add_flag("--verbose", o->verbose, "Tell context, tokens and speed on standard error");
   c->add_flag("--explain", o->explain,

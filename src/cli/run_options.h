@@ -24,7 +24,7 @@ struct RunOptions {
   std::vector<std::string> outputs;
   std::string output_dir;
   int64_t repeat = 1;
-  bool raw = false, json = false, verbose = false, explain = false;
+  bool raw = false, json = false, verbose = false, explain = false, lookup = true;
 };
 
 struct Answer {

@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
+
+#include "runtime/lookup_draft.h"
 
 namespace cyb {
 namespace {
 
 double now_ms() {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 void fit(Tensor& t, const Shape& shape) {
@@ -44,7 +48,8 @@ void Generator::step(std::span<const int32_t> tokens, std::span<const int32_t> r
 }
 
 GenerateResult Generator::generate(std::span<const int32_t> prompt, const GenerateOptions& options,
-                                   const std::function<bool(int32_t)>& on_token, const std::atomic<bool>* cancel) {
+                                   const std::function<bool(int32_t)>& on_token,
+                                   const std::atomic<bool>* cancel) {
   const int64_t context = session_.options().states.context;
   GenerateResult r;
   r.context = context;
@@ -53,67 +58,102 @@ GenerateResult Generator::generate(std::span<const int32_t> prompt, const Genera
   if (r.prompt_tokens >= context)
     throw error(ErrorKind::Usage, "the prompt has {} tokens, the context holds {}", prompt.size(), context)
         .advise("shorten the prompt, or raise --ctx (the model and the memory set its limit)");
-  auto cancelled = [&] { return cancel && cancel->load(std::memory_order_relaxed); };
-
   const double start = now_ms();
   // The last token is always computed: its logits are wanted.
   size_t common = 0;
   while (common < held_.size() && common + 1 < prompt.size() && held_[common] == prompt[common]) common++;
-  common = static_cast<size_t>(session_.truncate(0, static_cast<int64_t>(common)));
-  held_.resize(common);
-  r.reused_tokens = static_cast<int64_t>(common);
-  const auto chunk = static_cast<size_t>(session_.options().states.chunk);
-  for (size_t at = common; at < prompt.size(); at += chunk) {
-    if (cancelled()) {
-      r.finish_reason = "cancelled";
-      r.prompt_ms = now_ms() - start;
-      return r;
-    }
-    const size_t n = std::min(chunk, prompt.size() - at);
-    // Only the last chunk's last row is needed; others ask for none.
-    const int32_t last = static_cast<int32_t>(n) - 1;
-    const bool wanted = at + n == prompt.size();
-    step(prompt.subspan(at, n), wanted ? std::span<const int32_t>(&last, 1) : std::span<const int32_t>());
-  }
+  keep(common);
+  r.reused_tokens = static_cast<int64_t>(held_.size());
+  const bool done = extend_to(prompt, 1, cancel);
   r.prompt_ms = now_ms() - start;
-
-  const double decode_start = now_ms();
-  Sampler sampler(options.sampler);
-  std::vector<int32_t> history(prompt.begin(), prompt.end());
-  const int32_t row = 0;
-  for (;;) {
-    if (options.max_tokens >= 0 && static_cast<int64_t>(r.tokens.size()) >= options.max_tokens) {
-      r.finish_reason = "length";
-      break;
-    }
-    const int32_t token = sampler.sample({&out_[0].at<float>(0), static_cast<size_t>(out_[0].elements())}, history);
-    if (std::find(options.stop_ids.begin(), options.stop_ids.end(), token) != options.stop_ids.end()) {
-      r.finish_reason = "stop";
-      break;
-    }
-    r.tokens.push_back(token);
-    history.push_back(token);
-    if (!on_token(token)) {
-      r.finish_reason = "stop";
-      break;
-    }
-    if (cancelled()) {
-      r.finish_reason = "cancelled";
-      break;
-    }
-    if (static_cast<int64_t>(held_.size()) + 1 >= context) {
-      r.finish_reason = "length";
-      break;
-    }
-    if (options.max_tokens >= 0 && static_cast<int64_t>(r.tokens.size()) >= options.max_tokens) continue;
-    step({&token, 1}, {&row, 1});
+  if (!done) {
+    r.finish_reason = "cancelled";
+    return r;
   }
+  const double decode_start = now_ms();
+  r = decode(prompt, options, std::move(r), on_token, cancel);
   r.decode_ms = now_ms() - decode_start;
   return r;
 }
 
+bool Generator::extend_to(std::span<const int32_t> sequence, size_t rows, const std::atomic<bool>* cancel) {
+  const auto chunk = static_cast<size_t>(session_.options().states.chunk);
+  const size_t first = sequence.size() - rows;  // the first whose logits are wanted
+  while (held_.size() < sequence.size()) {
+    if (cancel && cancel->load(std::memory_order_relaxed)) return false;
+    const size_t at = held_.size();
+    size_t n = std::min(chunk, sequence.size() - at);
+    // The rows come from one call.
+    if (at + n > first && at + n < sequence.size()) n = first - at;
+    wanted_.clear();
+    for (size_t i = std::max(first, at); i < at + n; i++) wanted_.push_back(static_cast<int32_t>(i - at));
+    step(sequence.subspan(at, n), wanted_);
+  }
+  return true;
+}
+
+GenerateResult Generator::decode(std::span<const int32_t> prompt, const GenerateOptions& options,
+                                 GenerateResult r, const std::function<bool(int32_t)>& on_token,
+                                 const std::atomic<bool>* cancel) {
+  const auto left = [&] {
+    return options.max_tokens < 0 ? INT64_MAX : options.max_tokens - static_cast<int64_t>(r.tokens.size());
+  };
+  const auto chunk = static_cast<size_t>(session_.options().states.chunk);
+  Sampler sampler(options.sampler);
+  LookupDraft lookup;
+  std::vector<int32_t> history(prompt.begin(), prompt.end());  // what is certain
+  std::vector<int32_t> draft;                                  // what was tried after it
+  double step_ms = 0;
+  const auto finish = [&](const char* reason) {
+    if (held_.size() > history.size()) keep(history.size());
+    r.finish_reason = reason;
+    return std::move(r);
+  };
+  for (size_t row = 0;;) {
+    if (left() <= 0) return finish("length");
+    const int64_t vocabulary = out_[0].shape()[1];
+    float* logits = &out_[0].at<float>(row * static_cast<size_t>(vocabulary));
+    const int32_t token = sampler.sample({logits, static_cast<size_t>(vocabulary)}, history);
+    if (std::find(options.stop_ids.begin(), options.stop_ids.end(), token) != options.stop_ids.end())
+      return finish("stop");
+    r.tokens.push_back(token);
+    history.push_back(token);
+    if (!on_token(token)) return finish("stop");
+    if (cancel && cancel->load(std::memory_order_relaxed)) return finish("cancelled");
+    if (static_cast<int64_t>(history.size()) >= r.context) return finish("length");
+    if (left() <= 0) continue;
+    if (row < draft.size() && draft[row] == token) {
+      row++;  // the states and the logits go on from here
+      continue;
+    }
+    if (!draft.empty()) lookup.tried(draft.size(), row, step_ms);
+    r.accepted_tokens += static_cast<int64_t>(row);
+    if (held_.size() >= history.size()) keep(history.size() - 1);
+    const auto room = std::min(
+        {left() - 1, r.context - static_cast<int64_t>(history.size()), static_cast<int64_t>(chunk) - 1});
+    const auto proposed = options.lookup && room > 0 ? lookup.propose(history, static_cast<size_t>(room))
+                                                     : std::span<const int32_t>();
+    draft.assign(proposed.begin(), proposed.end());
+    r.drafted_tokens += static_cast<int64_t>(draft.size());
+    const size_t certain = history.size();
+    history.insert(history.end(), draft.begin(), draft.end());
+    const double start = now_ms();
+    const bool done = extend_to(history, draft.size() + 1, cancel);
+    step_ms = now_ms() - start;
+    history.resize(certain);
+    if (!done) return finish("cancelled");
+    if (draft.empty()) lookup.plain_step(step_ms);
+    row = 0;
+  }
+}
+
+void Generator::keep(size_t n) {
+  held_.resize(static_cast<size_t>(session_.truncate(0, static_cast<int64_t>(n))));
+}
+
 void Generator::logits(std::span<const int32_t> tokens, const std::function<bool(int64_t)>& wanted,
-                       const std::function<void(int64_t, std::span<const float>)>& on_row, int64_t chunk_size) {
+                       const std::function<void(int64_t, std::span<const float>)>& on_row,
+                       int64_t chunk_size) {
   const int64_t context = session_.options().states.context;
   if (static_cast<int64_t>(tokens.size()) > context)
     throw error(ErrorKind::Usage, "the text has {} tokens, the context holds {}", tokens.size(), context);
@@ -127,7 +167,8 @@ void Generator::logits(std::span<const int32_t> tokens, const std::function<bool
     step(tokens.subspan(at, n), rows);
     for (size_t i = 0; i < rows.size(); i++)
       on_row(static_cast<int64_t>(at) + rows[i],
-             {out_[0].as<float>() + static_cast<int64_t>(i) * out_[0].shape()[1], static_cast<size_t>(out_[0].shape()[1])});
+             {out_[0].as<float>() + static_cast<int64_t>(i) * out_[0].shape()[1],
+              static_cast<size_t>(out_[0].shape()[1])});
   }
 }
 

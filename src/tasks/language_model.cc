@@ -6,6 +6,7 @@
 
 #include "base/system_memory.h"
 #include "families/family.h"
+#include "ir/ops/attention.h"
 #include "ir/text.h"
 #include "ops/cpu.h"
 
@@ -109,6 +110,16 @@ std::shared_ptr<const WeightSource> weight_source(std::shared_ptr<const ModelFil
   return std::make_shared<FileWeights>(std::move(file));
 }
 
+namespace {
+
+bool looks_at_length(const ir::Node& n) {
+  if (n.op != ir::Op::Rope) return false;
+  const auto scaling = n.as<ir::RopeAttrs>().scaling;
+  return scaling == ir::RopeScaling::dynamic || scaling == ir::RopeScaling::longrope;
+}
+
+}  // namespace
+
 LanguageModel::LanguageModel(const std::string& path, const OpenOptions& options)
     : file_(std::make_shared<ModelFile>(path)) {
   program_ = program_of(*file_, options.graph_path);
@@ -134,6 +145,8 @@ LanguageModel::LanguageModel(const std::string& path, const OpenOptions& options
   s.states.context = context_;
   session_ = std::make_unique<Session>(program_, *weights_, s);
   generator_ = std::make_unique<Generator>(*session_, config().integer("architecture.vocab_size"));
+  for (const ir::Graph& g : program_.graphs)
+    for (const ir::Node& n : g.nodes) any_cut_ &= !looks_at_length(n);
 }
 
 LanguageModel::~LanguageModel() = default;

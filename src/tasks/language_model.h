@@ -55,6 +55,9 @@ class LanguageModel {
   uint64_t extra_weight_bytes() const { return weights_->extra_bytes(); }
   int64_t context() const { return context_; }
   int64_t trained_context() const { return trained_; }
+  // Whether results are the same bits however a text is cut into calls: not with rope types that look at the total
+  // length. GenerateOptions::lookup needs it.
+  bool any_cut() const { return any_cut_; }
   bool has_template() const { return chat_.has_value(); }
   // Replaces the model's template.
   void set_template(ChatTemplate chat) { chat_ = std::move(chat); }
@@ -85,6 +88,7 @@ class LanguageModel {
   std::unique_ptr<Session> session_;
   std::unique_ptr<Generator> generator_;
   int64_t context_ = 0, trained_ = 0;
+  bool any_cut_ = true;
 };
 
 // Text of generated tokens with stop strings: what may begin one is held back until that is decided.

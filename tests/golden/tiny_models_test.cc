@@ -103,6 +103,40 @@ class TinyModel : public testing::TestWithParam<std::string> {
   std::string path_;
 };
 
+// A prompt that repeats itself, so that guesses are made, some of them wrong, and taken back from the states.
+TEST_P(TinyModel, GuessesChangeNothing) {
+  if (chunking_matters()) GTEST_SKIP() << "such models are not asked to";
+  OpenOptions o;
+  o.threads = 2;
+  LanguageModel m(path_, o);
+  ASSERT_TRUE(m.any_cut());
+  std::vector<int32_t> prompt;
+  for (int i = 0; i < 40; i++) prompt.push_back(golden_.greedy.prompt[static_cast<size_t>(i) % 6]);
+  int64_t drafted = 0;
+  for (const double temperature : {0.0, 0.05, 1.0})
+    for (const int64_t tokens : {1, 2, 60}) {
+      GenerateOptions g;
+      g.max_tokens = tokens;
+      g.sampler.temperature = temperature;
+      g.sampler.repetition_penalty = temperature == 1 ? 1.1 : 1;
+      std::vector<int32_t> found[2];
+      for (const bool lookup : {false, true}) {
+        g.lookup = lookup;
+        m.generator().forget();
+        const GenerateResult r = m.generator().generate(prompt, g, [](int32_t) { return true; });
+        found[lookup] = r.tokens;
+        EXPECT_EQ(static_cast<int64_t>(r.tokens.size()), tokens);
+        EXPECT_LE(m.generator().held().size(), prompt.size() + r.tokens.size());
+        if (!lookup) {
+          EXPECT_EQ(r.drafted_tokens, 0);
+        }
+        drafted += r.drafted_tokens;
+      }
+      EXPECT_EQ(found[0], found[1]) << "temperature " << temperature << ", " << tokens << " tokens";
+    }
+  EXPECT_GT(drafted, 0);
+}
+
 TEST_P(TinyModel, LogitsAreTheReferencesOnBothPaths) {
   for (bool graph : {false, true}) {
     OpenOptions o = exact();
