@@ -11,7 +11,8 @@ cd "$(dirname "$0")/.."
 packages=(
   cmake ninja-build ccache g++ pkg-config
   nlohmann-json3-dev libavcodec-dev libavformat-dev libavutil-dev libcli11-dev libcurl4-openssl-dev libedit-dev libfmt-dev libgtest-dev libhwy-dev
-  libpcre2-dev libprotobuf-dev libsndfile1-dev libsoxr-dev libssl-dev libtomlplusplus-dev libutf8proc-dev libzip-dev protobuf-compiler zlib1g-dev
+  libjpeg-dev libpcre2-dev libpng-dev libprotobuf-dev libsndfile1-dev libsoxr-dev libssl-dev libtomlplusplus-dev libutf8proc-dev libwebp-dev libzip-dev
+  protobuf-compiler zlib1g-dev
   ca-certificates python3 python3-venv
 )
 goldens=no

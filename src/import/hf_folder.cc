@@ -9,6 +9,7 @@
 #include "import/encoder_names.h"
 #include "import/file_kind.h"
 #include "import/hf_config.h"
+#include "import/hf_preprocessor.h"
 #include "import/source_model.h"
 #include "import/tokenizer_json.h"
 
@@ -74,6 +75,8 @@ class FolderModel : public SourceModel {
     const TokenizerSpec tokenizer = tokenizer_from_folder(folder.string());
     check_vocabulary(static_cast<int64_t>(tokenizer.tokens.size()));
     vocab = write_vocab(tokenizer);
+    if (const auto pictures = read_picture_preprocessor(folder.string(), config.text("model_type")))
+      preprocessor = pictures->print();
     weights_ = std::make_unique<SafetensorsModel>(files);
     add_tensors(settings);
   }
