@@ -80,7 +80,7 @@ def run_peer(binaries, file, arguments):
 def run_ours(program, model, arguments):
     found = json.loads(output(program, "bench", model, "--prompt", arguments.prompt, "--decode", arguments.decode,
                               "--threads", arguments.threads, "--rounds", 1, "--json"))
-    return {"prompt": found["prompt_tokens_per_s"], "decode": found["decode_tokens_per_s"], "load_ms": found["load_ms"]}
+    return {"prompt": found["prompt_tokens_per_second"], "decode": found["decode_tokens_per_second"], "load_ms": found["load_ms"]}
 
 
 def first_token(program, model, threads):

@@ -3,40 +3,69 @@
 // ones.
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/process_memory.h"
+#include "base/thread_pool.h"
 #include "cli/bench_options.h"
 #include "cli/command.h"
 #include "cli/graph_session.h"
 #include "hub/store.h"
+#include "ir/op.h"
+#include "ops/peak/peak.h"
+#include "tensor/encoding.h"
 
 namespace cyb {
 namespace {
 
-void bench(const BenchOptions& o) {
-  const std::string path = resolve_model(o.flags.model);
-  if (is_bare_graph(path) || !o.graph.inputs.empty()) return bench_program(o, path);
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
+// What one token of `decode` costs: the bytes of weights that it reads (one row of a table that is only
+// looked up), and the multiply-adds of its products, without those that only the last token of a prompt
+// needs.
+struct Work {
+  double bytes = 0, products = 0;
+};
 
-  LanguageModel model(path, open_options(o.flags));
-  const double load_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+Work work_of_token(const LanguageModel& model) {
+  const ir::Graph& graph = *model.program().find("decode");
+  std::map<std::string, double> bytes;
+  Work work;
+  for (const ir::Node& node : graph.nodes)
+    for (ir::ValueId id : node.operands) {
+      if (id == ir::kNone || graph.value(id).kind != ir::Value::Kind::weight) continue;
+      const TensorSpec& spec = model.file().tensor(graph.value(id).name);
+      const bool row = node.op == ir::Op::TokenEmbed;
+      const auto size = static_cast<double>(spec.size);
+      double& b = bytes[spec.name];
+      b = std::max(b, row ? size / static_cast<double>(std::max<int64_t>(spec.shape[0], 1)) : size);
+      if (node.op == ir::Op::Matmul && spec.shape.size() == 2 &&
+          spec.shape[0] != model.config().integer("architecture.vocab_size"))
+        work.products += static_cast<double>(spec.shape[0]) * static_cast<double>(spec.shape[1]);
+    }
+  for (const auto& [name, size] : bytes) work.bytes += size;
+  return work;
+}
+
+struct Figures {
+  double load_ms = 0, first_token_ms = 0;
+  double prompt = 0, decode = 0;  // tokens/s, 0: not measured
+};
+
+Figures measure(LanguageModel& model, const BenchOptions& o) {
   const int64_t vocabulary = model.config().integer("architecture.vocab_size");
-  if (o.prompt + o.decode >= model.context())
-    throw error(ErrorKind::Usage, "--prompt {} and --decode {} do not fit the context of {}", o.prompt,
-                o.decode, model.context());
   // Ordinary ids, the same in every run.
   std::vector<int32_t> tokens;
   for (int64_t i = 0; i < std::max<int64_t>(o.prompt, 1); i++)
     tokens.push_back(static_cast<int32_t>((i * 7919 + 13) % vocabulary));
+  Figures f;
   std::vector<double> prompt_rates, decode_rates;
   GenerateOptions g;
   for (int64_t round = 0; round <= o.rounds; round++) {  // the first one warms up
     model.generator().forget();
     g.max_tokens = 0;
     const GenerateResult p = model.generator().generate(tokens, g, [](int32_t) { return true; });
+    if (round == 0) f.first_token_ms = p.prompt_ms;
     if (round > 0 && o.prompt > 0)
       prompt_rates.push_back(static_cast<double>(tokens.size()) / p.prompt_ms * 1000);
     if (o.decode == 0) continue;
@@ -45,29 +74,76 @@ void bench(const BenchOptions& o) {
     const GenerateResult d = model.generator().generate({tokens.data(), 1}, g, [](int32_t) { return true; });
     if (round > 0) decode_rates.push_back(static_cast<double>(o.decode) / d.decode_ms * 1000);
   }
+  f.prompt = median(prompt_rates);
+  f.decode = median(decode_rates);
+  return f;
+}
+
+void bench(const BenchOptions& o) {
+  const std::string path = resolve_model(o.flags.model);
+  if (is_bare_graph(path) || !o.graph.inputs.empty()) return bench_program(o, path);
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  LanguageModel model(path, open_options(o.flags));
+  const double load_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  if (o.prompt + o.decode >= model.context())
+    throw error(ErrorKind::Usage, "--prompt {} and --decode {} do not fit the context of {}", o.prompt,
+                o.decode, model.context());
+  Figures f = measure(model, o);
+  f.load_ms = load_ms;
+  f.first_token_ms += load_ms;
   const ProcessMemory memory = process_memory();
+  const uint64_t own = memory.peak - std::min(memory.peak, memory.mapped);
+  ThreadPool pool(o.flags.threads);
+  const Isa isa = detect_isa();
+  const Ceilings most = measure_ceilings(pool, isa);
+  const Work work = work_of_token(model);
+  const double read = work.bytes * f.decode, computed = 2 * work.products * f.prompt;
+  const double arithmetic = o.flags.exact ? most.f32_flops_per_s : most.int8_ops_per_s;
   if (o.json) {
     nlohmann::ordered_json j{{"model", model.file().name()},
                              {"backend", model.backend().name()},
+                             {"isa", to_string(isa)},
+                             {"threads", pool.threads()},
                              {"prompt", o.prompt},
                              {"decode", o.decode},
-                             {"prompt_tokens_per_s", median(prompt_rates)},
-                             {"decode_tokens_per_s", median(decode_rates)},
-                             {"load_ms", load_ms},
+                             {"prompt_tokens_per_second", f.prompt},
+                             {"decode_tokens_per_second", f.decode},
+                             {"load_ms", f.load_ms},
+                             {"first_token_ms", f.first_token_ms},
                              {"weight_bytes", model.file().weights_size()},
+                             {"weight_bytes_per_token", work.bytes},
+                             {"multiply_adds_per_token", work.products},
+                             {"read_bytes_per_second", read},
+                             {"ceilings",
+                              {{"read_bytes_per_second", most.read_bytes_per_s},
+                               {"f32_operations_per_second", most.f32_flops_per_s},
+                               {"int8_operations_per_second", most.int8_ops_per_s}}},
                              {"state_bytes", model.session().state_bytes()},
                              {"peak_bytes", memory.peak},
                              {"mapped_bytes", memory.mapped}};
     fmt::print("{}\n", j.dump());
     return;
   }
-  fmt::print(
-      "{}: {}\nload {:.0f} ms; prompt of {}: {:.1f} tokens/s; decode {}: {:.1f} tokens/s (medians of {})\n",
-      model.file().name(), model.backend().describe(), load_ms, o.prompt, median(prompt_rates), o.decode,
-      median(decode_rates), o.rounds);
+  fmt::print("{}: {}\n", model.file().name(), model.backend().describe());
+  if (o.prompt > 0)
+    fmt::print(
+        "prompt of {}: {:.1f} tokens/s; {:.0f} GOP/s in products of weights, {:.0f} % of this machine's {} "
+        "rate\n",
+        o.prompt, f.prompt, computed * 1e-9, 100 * computed / arithmetic, o.flags.exact ? "f32" : "8-bit");
+  if (o.decode > 0)
+    fmt::print(
+        "decode {}: {:.1f} tokens/s; each reads {:.0f} MB of weights, {:.1f} GB/s, {:.0f} % of what this "
+        "machine reads\n",
+        o.decode, f.decode, work.bytes * 1e-6, read * 1e-9, 100 * read / most.read_bytes_per_s);
+  fmt::print("load {:.0f} ms, first token of a prompt of {} after {:.0f} ms; medians of {} rounds\n",
+             f.load_ms, std::max<int64_t>(o.prompt, 1), f.first_token_ms, o.rounds);
   fmt::print("weights {} MB, keys and values {} MB, peak memory {} MB + {} MB of the file mapped\n",
-             model.file().weights_size() >> 20, model.session().state_bytes() >> 20,
-             (memory.peak - std::min(memory.peak, memory.mapped)) >> 20, memory.mapped >> 20);
+             model.file().weights_size() >> 20, model.session().state_bytes() >> 20, own >> 20,
+             memory.mapped >> 20);
+  fmt::print("this machine, {} threads, {}: reads {:.1f} GB/s, f32 {:.0f} GFLOP/s, 8-bit {:.0f} GOP/s\n",
+             pool.threads(), to_string(isa), most.read_bytes_per_s * 1e-9, most.f32_flops_per_s * 1e-9,
+             most.int8_ops_per_s * 1e-9);
 }
 
 }  // namespace
@@ -78,7 +154,7 @@ void add_bench_command(CLI::App& app) {
       app.add_subcommand("bench", "Measure the speed of prompts and of decoding, or of a program on arrays");
   add_model_flags(*command, o->flags);
   command->add_option("--prompt", o->prompt, "Tokens of the prompt (512)")->check(CLI::NonNegativeNumber);
-  command->add_option("--decode", o->decode, "Tokens to decode (128)")->check(CLI::NonNegativeNumber);
+  command->add_option("--gen,--decode", o->decode, "Tokens to decode (128)")->check(CLI::NonNegativeNumber);
   command->add_option("--rounds", o->rounds, "Rounds, of which the median is told (3)")
       ->check(CLI::Range(1, 1000));
   add_graph_input_flags(*command, o->graph);

@@ -48,6 +48,7 @@ class LanguageModel {
 
   const ModelFile& file() const { return *file_; }
   const Config& config() const { return file_->config(); }
+  const ir::Program& program() const { return program_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   Session& session() { return *session_; }
   Generator& generator() { return *generator_; }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/peak/peak.h"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "base/thread_pool.h"
+
+namespace cyb {
+
+extern const PeakKernels kPeak_scalar;
+#if defined(__x86_64__)
+extern const PeakKernels kPeak_avx2, kPeak_avx512;
+#elif defined(__aarch64__)
+extern const PeakKernels kPeak_neon;
+#endif
+
+const PeakKernels& peak_kernels(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::avx512) return kPeak_avx512;
+  if (isa == Isa::avx2) return kPeak_avx2;
+#elif defined(__aarch64__)
+  if (isa == Isa::neon) return kPeak_neon;
+#endif
+  return kPeak_scalar;
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// The best of some rounds: what else runs here can only slow them down. `work` returns what one round did.
+template <class Work>
+double best_rate(double seconds, Work&& work) {
+  double best = 0;
+  for (const auto begin = Clock::now(); seconds_since(begin) < seconds;) {
+    const auto start = Clock::now();
+    const double done = work();
+    best = std::max(best, done / seconds_since(start));
+  }
+  return best;
+}
+
+template <class Sink>
+double arithmetic(ThreadPool& pool, int64_t (*kernel)(int64_t, Sink*)) {
+  constexpr int64_t kRounds = 200'000;  // some milliseconds
+  std::vector<Sink> sinks(static_cast<size_t>(pool.threads()) * 16);
+  return best_rate(0.25, [&] {
+    int64_t each = 0;
+    pool.parallel_for(pool.threads(), 1, [&](int64_t begin, int64_t end, int thread) {
+      for (int64_t i = begin; i < end; i++) {
+        const int64_t operations = kernel(kRounds, &sinks[static_cast<size_t>(thread) * 16]);
+        if (i == 0) each = operations;
+      }
+    });
+    return static_cast<double>(each) * kRounds * pool.threads();
+  });
+}
+
+uint64_t sum(const uint64_t* p, int64_t n) {
+  uint64_t lanes[16] = {};
+  for (int64_t i = 0; i + 16 <= n; i += 16)
+    for (int64_t k = 0; k < 16; k++) lanes[k] += p[i + k];
+  uint64_t s = 0;
+  for (uint64_t v : lanes) s += v;
+  return s;
+}
+
+double reading(ThreadPool& pool) {
+  const int64_t words = std::max<int64_t>(32, 8 * pool.threads()) << 20;
+  std::vector<uint64_t> data(static_cast<size_t>(words), 1), sums(static_cast<size_t>(pool.threads()) * 8);
+  return best_rate(0.4, [&] {
+    pool.parallel_for(words, 1 << 17, [&](int64_t begin, int64_t end, int thread) {
+      sums[static_cast<size_t>(thread) * 8] += sum(data.data() + begin, end - begin);
+    });
+    return static_cast<double>(words) * 8;
+  });
+}
+
+}  // namespace
+
+Ceilings measure_ceilings(ThreadPool& pool, Isa isa) {
+  const PeakKernels& kernels = peak_kernels(isa);
+  return {reading(pool), arithmetic(pool, kernels.f32), arithmetic(pool, kernels.int8)};
+}
+
+}  // namespace cyb

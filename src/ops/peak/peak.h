@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ceilings of this machine for the instruction set that the kernels use, measured when asked.
+#pragma once
+
+#include <cstdint>
+
+#include "base/cpu_features.h"
+
+namespace cyb {
+
+class ThreadPool;
+
+struct Ceilings {
+  double read_bytes_per_s = 0;  // all threads reading memory that no cache holds
+  double f32_flops_per_s = 0;   // multiply-adds of registers, two operations each
+  double int8_ops_per_s = 0;    // likewise, u8 times i8 into i32
+};
+
+// Takes about a second and 64 MB a thread, or 256 MB in all where that is more.
+Ceilings measure_ceilings(ThreadPool& pool, Isa isa);
+
+// `rounds` rounds of independent multiply-adds in registers. Each returns how many operations a round has
+// (two for a multiply-add) and leaves a value that depends on all of them in *sink, so that none can be left
+// out.
+struct PeakKernels {
+  int64_t (*f32)(int64_t rounds, float* sink);
+  int64_t (*int8)(int64_t rounds, int32_t* sink);
+};
+const PeakKernels& peak_kernels(Isa isa);
+
+}  // namespace cyb
