@@ -2,116 +2,13 @@
 #include "families/bert_config.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 
 #include "families/rope.h"
 
 namespace cyb::bert {
 namespace {
-
-constexpr HeadNames kRobertaHead = {.transform = "lm_head.dense",
-                                    .transform_norm = "lm_head.layer_norm",
-                                    .decoder = "lm_head.decoder.weight",
-                                    .decoder_bias = "lm_head.bias",
-                                    .transform_act = "gelu",
-                                    .pooler = "classifier.dense",
-                                    .classifier = "classifier.out_proj"};
-
-constexpr Kind roberta(const char* model_type) {
-  return {.model_type = model_type, .head = kRobertaHead, .positions = Positions::after_pad, .pad = 1};
-}
-
-const Kind kKinds[] = {
-    {.model_type = "bert"},
-    roberta("roberta"),
-    roberta("xlm-roberta"),
-    roberta("camembert"),
-    {.model_type = "electra",
-     .head = {.transform = "generator_predictions.dense",
-              .transform_norm = "generator_predictions.LayerNorm",
-              .decoder = "generator_lm_head.weight",
-              .decoder_bias = "generator_lm_head.bias",
-              .transform_act = "gelu",
-              .pooler = "classifier.dense",
-              .pooler_act = "gelu",
-              .classifier = "classifier.out_proj"}},
-    {.model_type = "distilbert",
-     .names = {.types = nullptr,
-               .layer = "transformer.layer.",
-               .q = "attention.q_lin",
-               .k = "attention.k_lin",
-               .v = "attention.v_lin",
-               .o = "attention.out_lin",
-               .attn_norm = "sa_layer_norm",
-               .up = "ffn.lin1",
-               .down = "ffn.lin2",
-               .ffn_norm = "output_layer_norm"},
-     .head = {.transform = "vocab_transform",
-              .transform_norm = "vocab_layer_norm",
-              .decoder = "vocab_projector.weight",
-              .decoder_bias = "vocab_projector.bias",
-              .pooler = "pre_classifier",
-              .pooler_act = "relu"},
-     .types = 0},
-    {.model_type = "mpnet",
-     .names = {.types = nullptr,
-               .q = "attention.attn.q",
-               .k = "attention.attn.k",
-               .v = "attention.attn.v",
-               .o = "attention.attn.o",
-               .attn_norm = "attention.LayerNorm",
-               .buckets = "encoder.relative_attention_bias.weight"},
-     .head = kRobertaHead,
-     .positions = Positions::after_pad,
-     .types = 0,
-     .pad = 1},
-    {.model_type = "modernbert",
-     .names = {.words = "embeddings.tok_embeddings",
-               .positions = nullptr,
-               .types = nullptr,
-               .embed_norm = "embeddings.norm",
-               .layer = "layers.",
-               .qkv = "attn.Wqkv",
-               .o = "attn.Wo",
-               .attn_norm = "attn_norm",
-               .gate_up = "mlp.Wi",
-               .down = "mlp.Wo",
-               .ffn_norm = "mlp_norm",
-               .final_norm = "final_norm"},
-     .head = {.transform = "head.dense",
-              .transform_norm = "head.norm",
-              .decoder = "decoder.weight",
-              .decoder_bias = "decoder.bias",
-              .pooler = "head.dense",
-              .pooler_act = nullptr,
-              .pooler_norm = "head.norm",
-              .tokens_pooled = true},
-     .positions = Positions::none,
-     .pre_norm = true,
-     .biases = false,
-     .eps = 1e-5,
-     .eps_key = "norm_eps",
-     .act_key = "hidden_activation",
-     .max_positions = 8192,
-     .types = 0,
-     .theta = 160000,
-     .local_theta = 10000},
-    {.model_type = "nomic_bert",
-     .names = {.positions = nullptr,
-               .embed_norm = "emb_ln",
-               .layer = "encoder.layers.",
-               .qkv = "attn.Wqkv",
-               .o = "attn.out_proj",
-               .attn_norm = "norm1",
-               .up = "mlp.fc11",
-               .gate = "mlp.fc12",
-               .down = "mlp.fc2",
-               .ffn_norm = "norm2"},
-     .positions = Positions::none,
-     .biases = false,
-     .act = "silu",
-     .max_positions = 2048,
-     .theta = 1000},
-};
 
 std::string key(const char* name) { return std::string("architecture.") + name; }
 
@@ -163,10 +60,52 @@ void complete_scores(Config& c) {
   if (!name.empty()) set_default(c, "score_activation", name.ends_with("Identity") ? "identity" : "sigmoid");
 }
 
+// "c2p|p2c" or a list of both.
+void complete_relative(Config& c) {
+  set_default(c, "relative_attention", false);
+  set_default(c, "position_biased_input", true);
+  set_default(c, "share_att_key", false);
+  set_default(c, "legacy", true);
+  set_default(c, "norm_rel_ebd", "none");
+  set_default(c, "pooler_hidden_act", "gelu");
+  set_default(c, "position_buckets", int64_t{-1});
+  set_default(c, "max_relative_positions", int64_t{-1});
+  std::string terms;
+  if (const ConfigValue* v = c.find(key("pos_att_type")); v && v->is_text())
+    terms = *v->text();
+  else if (v)
+    for (const std::string& one : c.texts(key("pos_att_type"))) terms += one + "|";
+  for (char& ch : terms) ch = static_cast<char>(std::tolower(static_cast<unsigned char>(ch)));
+  std::vector<std::string> list;
+  for (const char* one : {"c2p", "p2c"})
+    if (terms.find(one) != std::string::npos) list.emplace_back(one);
+  if (terms.find("p2p") != std::string::npos)
+    throw c.invalid(key("pos_att_type"), "scores of positions with positions are not supported")
+        .advise("supported: c2p, p2c");
+  c.set(key("pos_att_type"), list);
+}
+
+// Frequencies for a context `factor` times as long: base · factor, and all of them less by factor^(2/d).
+void complete_ntk(Config& c, const Kind& k) {
+  const std::string at = key("rope_scaling");
+  if (c.text_or(at + ".type", c.text_or(at + ".rope_type", "")) != "ntk") return;
+  if (c.has(at + ".mixed_b"))
+    throw c.invalid(at + ".mixed_b", "this kind of frequencies is not supported")
+        .advise("supported: ntk without mixed_b");
+  const double factor = c.real(at + ".factor"), theta = c.real_or(key("rope_theta"), k.theta);
+  if (!(factor >= 1 && factor <= 1e6)) throw c.invalid(at + ".factor", "{} is out of range", factor);
+  const auto dim = static_cast<double>(c.integer(key("hidden_size")) / c.integer(key("num_attention_heads")));
+  c.erase(at);
+  c.set(at + ".rope_type", "linear");
+  c.set(at + ".factor", ConfigValue::from_real(std::pow(factor, 2 / dim)));
+  c.set(key("rope_theta"), ConfigValue::from_theta(theta * factor));
+}
+
 void complete_layers(Config& c, const Kind& k) {
   if (k.theta == 0) return;
   if (k.local_theta == 0) {
     rename(c, "rotary_emb_base", "rope_theta");
+    complete_ntk(c, k);
     return complete_rope(c, k.theta);
   }
   rename(c, "local_attention_window", "local_attention");
@@ -196,19 +135,6 @@ void complete_layers(Config& c, const Kind& k) {
 
 }  // namespace
 
-std::vector<const char*> model_types() {
-  std::vector<const char*> out;
-  for (const Kind& k : kKinds) out.push_back(k.model_type);
-  return out;
-}
-
-const Kind& kind_of(const Config& config) {
-  const std::string type = config.text("model_type");
-  for (const Kind& k : kKinds)
-    if (type == k.model_type) return k;
-  throw error(ErrorKind::UnsupportedModel, "model type '{}' is not BertStyle", type);
-}
-
 void complete(Config& c) {
   const Kind& k = kind_of(c);
   for (const auto& [old_name, name] : {std::pair{"dim", "hidden_size"},
@@ -217,6 +143,7 @@ void complete(Config& c) {
                                        {"n_heads", "num_attention_heads"},
                                        {"activation", "hidden_act"}})
     rename(c, old_name, name);
+  if (k.positions == Positions::none && !k.pre_norm) c.erase(key("position_embedding_type"));
   const int64_t heads = positive(c, "num_attention_heads"), hidden = positive(c, "hidden_size");
   if (hidden % heads != 0)
     throw c.invalid(key("num_attention_heads"), "{} heads over {} channels", heads, hidden);
@@ -229,7 +156,8 @@ void complete(Config& c) {
   set_default(c, k.act_key, k.act);
   set_default(c, "max_position_embeddings", k.max_positions);
   set_default(c, "tie_word_embeddings", true);
-  if (k.types > 0) set_default(c, "type_vocab_size", k.types);
+  if (k.names.types) set_default(c, "type_vocab_size", k.types);
+  if (k.relative) complete_relative(c);
   if (k.positions == Positions::after_pad)
     set_default(c, "pad_token_id", c.integer_or("tokenizer.pad_token_id", k.pad));
   if (k.names.buckets) set_default(c, "relative_attention_num_buckets", 32);
@@ -247,6 +175,7 @@ void complete(Config& c) {
   complete_scores(c);
   const bool one = c.has(key("labels")) && c.find(key("labels"))->array()->size() == 1;
   c.set("task", head == "masked_lm"                 ? "fill-mask"
+                : head == "question_answering"      ? "answer"
                 : head == "token_classification"    ? "ner"
                 : head != "sequence_classification" ? "embed"
                 : one                               ? "rerank"
@@ -264,6 +193,44 @@ ir::Activation activation(const std::string& name, const Config& c, const std::s
   throw c.invalid(path, "unknown activation '{}'", name)
       .advise("supported: gelu, gelu_new, gelu_pytorch_tanh, gelu_fast, quick_gelu, relu, silu, tanh");
 }
+
+namespace {
+
+void read_relative(const Config& c, Model* m) {
+  Model::Relative& r = m->relative;
+  r.on = c.boolean(key("relative_attention"));
+  for (const std::string& term : c.texts(key("pos_att_type"))) (term == "c2p" ? r.c2p : r.p2c) = true;
+  r.shared = c.boolean(key("share_att_key"));
+  r.norm = c.text(key("norm_rel_ebd")).find("layer_norm") != std::string::npos;
+  r.buckets = c.integer(key("position_buckets"));
+  r.most = c.integer(key("max_relative_positions"));
+  if (r.most < 1) r.most = m->positions;
+  // Tables of distances are made from these.
+  if (r.buckets < 2) r.buckets = 0;
+  if (r.most > 1 << 20 || r.buckets > 1 << 16 || (r.buckets > 0 && r.most < r.buckets / 2 + 2))
+    throw c.invalid(key("position_buckets"), "{} buckets for distances up to {}", r.buckets, r.most);
+  m->position_table = c.boolean(key("position_biased_input"));
+  if (!c.boolean(key("legacy"))) m->head_names = m->kind->other_head;
+  m->pooler_act = c.text(key("pooler_hidden_act"));
+  m->conv.kernel = c.integer_or(key("conv_kernel_size"), 0);
+  m->conv.groups = c.integer_or(key("conv_groups"), 1);
+  if (m->conv.kernel < 0 || m->conv.kernel > 1024 || m->conv.groups < 1 || m->hidden % m->conv.groups != 0 ||
+      (m->conv.kernel > 0 && m->conv.kernel % 2 == 0))
+    throw c.invalid(key("conv_kernel_size"), "a convolution of {} positions in {} groups", m->conv.kernel,
+                    m->conv.groups);
+  if (m->conv.kernel > 0) m->conv.act = activation(c.text_or(key("conv_act"), "tanh"), c, key("conv_act"));
+}
+
+void read_tasks(const Config& c, Model* m) {
+  m->tasks.count = static_cast<int64_t>(c.texts(key("lora_adaptations")).size());
+  m->tasks.rank = positive(c, "lora_rank");
+  m->tasks.scale = c.real(key("lora_alpha")) / static_cast<double>(m->tasks.rank);
+  if (m->tasks.count < 1 || m->tasks.count > 1024 || m->tasks.rank > 4096 ||
+      m->vocab > INT32_MAX / m->tasks.count || !std::isfinite(m->tasks.scale))
+    throw c.invalid(key("lora_rank"), "{} tasks of rank {}", m->tasks.count, m->tasks.rank);
+}
+
+}  // namespace
 
 Model read(const Config& c) {
   Model m;
@@ -294,6 +261,10 @@ Model read(const Config& c) {
   m.decoder_bias = c.boolean_or(key("decoder_bias"), true);
   m.mean_pooled = c.text_or(key("classifier_pooling"), "cls") == "mean";
   if (k.names.buckets) m.buckets = positive(c, "relative_attention_num_buckets");
+  m.position_table = k.names.positions != nullptr;
+  m.head_names = k.head;
+  if (k.relative) read_relative(c, &m);
+  if (c.has(key("lora_adaptations"))) read_tasks(c, &m);
   const std::string head = c.text(key("head"));
   if (head == "masked_lm")
     m.head = Head::masked_lm;
@@ -301,9 +272,12 @@ Model read(const Config& c) {
     m.head = Head::sequence;
   else if (head == "token_classification")
     m.head = Head::tokens;
+  else if (head == "question_answering")
+    m.head = Head::answers;
   else if (head != "none")
     throw c.invalid(key("head"), "unknown head '{}'", head)
-        .advise("supported: none, masked_lm, sequence_classification, token_classification");
+        .advise(
+            "supported: none, masked_lm, sequence_classification, token_classification, question_answering");
   if (m.head == Head::sequence || m.head == Head::tokens)
     m.labels = static_cast<int64_t>(c.texts(key("labels")).size());
   std::vector<std::string> types;

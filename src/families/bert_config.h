@@ -31,7 +31,11 @@ struct Names {
   const char* down = "output.dense";
   const char* ffn_norm = "output.LayerNorm";
   const char* final_norm = nullptr;
-  const char* buckets = nullptr;  // relative position bias, one for all layers
+  const char* buckets = nullptr;                     // relative position bias, one for all layers
+  const char* up_gate = nullptr;                     // both in one matrix, the gate last
+  const char* embed_project = "embeddings_project";  // from a narrow embedding to the model's width
+  const char *q_norm = nullptr, *k_norm = nullptr;   // over all heads
+  const char* attn_norm_2 = nullptr;                 // of x + attn_norm(…)
 };
 
 // Which rows of the position table tokens have.
@@ -41,7 +45,7 @@ enum class Positions {
   none,
 };
 
-enum class Head { none, masked_lm, sequence, tokens };
+enum class Head { none, masked_lm, sequence, tokens, answers };
 
 // How the vector that a sequence head reads is made, and the layers between it and the logits.
 struct HeadNames {
@@ -57,6 +61,7 @@ struct HeadNames {
   const char* pooler_norm = nullptr;
   const char* classifier = "classifier";
   bool tokens_pooled = false;  // the head of each token has the pooler too
+  const char* answers = "qa_outputs";
 };
 
 struct Kind {
@@ -73,8 +78,13 @@ struct Kind {
   int64_t max_positions = 512;
   int64_t types = 2;
   int64_t pad = 0;
-  double theta = 0;        // rotary positions
-  double local_theta = 0;  // … of layers with a window
+  double theta = 0;           // rotary positions
+  double local_theta = 0;     // … of layers with a window
+  bool alibi = false;         // scores fall with the distance of positions, each head with its own slope
+  bool relative = false;      // disentangled attention (He et al. 2021), where the config says so
+  bool glu_bias = true;       // the matrices before the activation have biases
+  bool narrow_first = false;  // a narrow embedding is widened before its norm, and without bias
+  HeadNames other_head = {};  // in place of `head` where the config says `legacy = false`
 };
 
 // Throws UnsupportedModel.
@@ -91,6 +101,25 @@ struct Model {
   bool tie = true, decoder_bias = true, classifier_bias = true, mean_pooled = false;
   bool attention_bias = true, mlp_bias = true, norm_bias = true;
   int64_t buckets = 0;
+  bool position_table = false;
+  HeadNames head_names;
+  std::string pooler_act;  // in place of head_names.pooler_act; empty: that one
+  // Disentangled attention: scores of contents with positions (c2p) and positions with contents (p2c).
+  struct Relative {
+    bool on = false, c2p = false, p2c = false, shared = false, norm = false;
+    int64_t buckets = 0, most = 0;  // logarithmic buckets of a half, 0: none; the largest distance
+    int64_t span() const { return buckets > 0 ? buckets : most; }
+  } relative;
+  // A convolution over the embeddings, added behind the first layer.
+  struct Conv {
+    int64_t kernel = 0, groups = 1;
+    ir::Activation act = ir::Activation::tanh;
+  } conv;
+  // Low-rank additions to every matrix, chosen by task.
+  struct Tasks {
+    int64_t count = 0, rank = 0;
+    double scale = 1;
+  } tasks;
   struct Layer {
     int64_t window = 0;
     ir::RopeAttrs rope;

@@ -2,9 +2,14 @@
 // One encoder for every model of this form; what differs between them is data (bert_config.h).
 #include "families/bert_style.h"
 
+#include <cmath>
+#include <optional>
+
 #include "families/bert_config.h"
+#include "families/bert_parts.h"
 #include "ir/builder.h"
 #include "ir/ops/common.h"
+#include "ir/ops/conv.h"
 
 namespace cyb {
 namespace {
@@ -23,6 +28,7 @@ class Encoder {
     tokens = b.input("tokens", {DType::i32, {batch, time}});
     types = b.input("types", {DType::i32, {batch, time}});
     lengths = b.input("lengths", {DType::i32, {batch}});
+    if (m.tasks.count > 0) task = b.input("task", {DType::i32, {batch}});
   }
 
   void encode() { b.output("hidden", hidden()); }
@@ -32,7 +38,7 @@ class Encoder {
     const ValueId rows = b.input("rows", {DType::i32, {b.dim("R")}});
     ValueId x = b.op(Op::Reshape, {hidden()}, ReshapeAttrs{{-1, m.hidden}}, "x.flat");
     x = b.op(Op::Gather, {x, rows}, AxisAttrs{0}, "x.rows");
-    const bert::HeadNames& h = k.head;
+    const bert::HeadNames& h = m.head_names;
     const bool bias = !k.pre_norm || config.boolean_or("architecture.classifier_bias", false);
     x = linear(x, h.transform, m.embedding, m.hidden, bias, "transform");
     x = activate(x, h.transform_act ? activation(h.transform_act) : head_act(), "transform.act");
@@ -54,6 +60,13 @@ class Encoder {
     b.output("logits", classifier(k.head.tokens_pooled ? pooler(x) : x, k.head.tokens_pooled));
   }
 
+  // Where an answer begins and ends: two scores a token.
+  void answer() {
+    const ValueId x = hidden();
+    b.output("logits",
+             linear(k.head.tokens_pooled ? pooler(x) : x, k.head.answers, 2, m.hidden, true, "logits"));
+  }
+
  private:
   Activation activation(const char* name) {
     return bert::activation(name, config, "architecture.hidden_act");
@@ -65,8 +78,14 @@ class Encoder {
 
   ValueId hidden() {
     if (k.positions != Positions::none || k.theta > 0) positions = count_positions();
+    if (m.tasks.count > 0) adapters.emplace(b, m.tasks, task);
     ValueId x = embed();
-    for (int64_t i = 0; i < m.layers; i++) x = layer(i, x);
+    if (m.relative.on) distances.emplace(b, m, positions);
+    const ValueId embedded = x;
+    for (int64_t i = 0; i < m.layers; i++) {
+      x = layer(i, x);
+      if (i == 0 && m.conv.kernel > 0) x = convolve(embedded, x);
+    }
     return names.final_norm ? norm(x, names.final_norm, m.hidden, "x.norm") : x;
   }
 
@@ -92,17 +111,37 @@ class Encoder {
     ValueId x = look_up(tokens, names.words, m.vocab, "x.words");
     if (names.types && m.types > 0)
       x = b.op(Op::Add, {x, look_up(types, names.types, m.types, "x.types")}, NoAttrs{}, "x.typed");
-    if (names.positions)
+    if (m.position_table)
       x = b.op(Op::Add, {x, look_up(positions, names.positions, m.positions, "x.positions")}, NoAttrs{},
                "x.placed");
-    x = norm(x, names.embed_norm, m.embedding, m.embedding == m.hidden ? "x.0" : "x.embedding");
-    if (m.embedding != m.hidden) x = linear(x, "embeddings_project", m.hidden, m.embedding, true, "x.0");
+    const bool narrow = m.embedding != m.hidden;
+    if (narrow && k.narrow_first) x = linear(x, names.embed_project, m.hidden, m.embedding, false, "x.wide");
+    const bool norm_wide = !narrow || k.narrow_first;
+    x = norm(x, names.embed_norm, norm_wide ? m.hidden : m.embedding, norm_wide ? "x.0" : "x.embedding");
+    if (narrow && !k.narrow_first) x = linear(x, names.embed_project, m.hidden, m.embedding, true, "x.0");
     return x;
+  }
+
+  // LayerNorm(x + act(conv(embedded))): positions behind a text's end count as zeros.
+  ValueId convolve(ValueId embedded, ValueId x) {
+    ValueId y = b.op(Op::Mul, {embedded, valid()}, NoAttrs{}, "conv.own");
+    y = b.op(Op::Permute, {y}, AxesAttrs{{0, 2, 1}}, "conv.channels");
+    ConvAttrs attrs;
+    attrs.pads = {m.conv.kernel / 2, m.conv.kernel / 2};
+    attrs.groups = m.conv.groups;
+    y = b.op(Op::Conv1d,
+             {y, b.weight("encoder.conv.conv.weight", {m.hidden, m.hidden / m.conv.groups, m.conv.kernel}),
+              b.weight("encoder.conv.conv.bias", {m.hidden})},
+             attrs, "conv");
+    y = activate(b.op(Op::Permute, {y}, AxesAttrs{{0, 2, 1}}, "conv.rows"), m.conv.act, "conv.act");
+    y = b.op(Op::Add, {x, y}, NoAttrs{}, "conv.sum");
+    return norm(y, "encoder.conv.LayerNorm", m.hidden, "x.1.conv");
   }
 
   ValueId look_up(ValueId ids, const char* name, int64_t rows, const char* result) {
     const ValueId table = b.weight(std::string(name) + ".weight", {rows, m.embedding});
-    return b.op(Op::TokenEmbed, {ids, table}, TokenEmbedAttrs{}, result);
+    const ValueId x = b.op(Op::TokenEmbed, {ids, table}, TokenEmbedAttrs{}, result);
+    return adapters ? adapters->look_up(x, ids, name, rows, m.embedding, result) : x;
   }
 
   ValueId layer(int64_t index, ValueId x) {
@@ -115,8 +154,13 @@ class Encoder {
       const ValueId f = feed_forward(norm(x, prefix + names.ffn_norm, m.hidden, "n2" + at));
       return b.op(Op::Add, {x, f}, NoAttrs{}, out);
     }
+    const ValueId before = x;
     x = b.op(Op::Add, {attention(index, x), x}, NoAttrs{}, "a.sum" + at);
-    x = norm(x, prefix + names.attn_norm, m.hidden, "h" + at);
+    x = norm(x, prefix + names.attn_norm, m.hidden, names.attn_norm_2 ? "a.norm" + at : "h" + at);
+    if (names.attn_norm_2) {
+      x = b.op(Op::Add, {before, x}, NoAttrs{}, "h.sum" + at);
+      x = norm(x, prefix + names.attn_norm_2, m.hidden, "h" + at);
+    }
     const ValueId sum = b.op(Op::Add, {feed_forward(x), x}, NoAttrs{}, "f.sum" + at);
     return norm(sum, prefix + names.ffn_norm, m.hidden, out);
   }
@@ -132,6 +176,10 @@ class Encoder {
     } else {
       for (const auto& [name, result] : {std::pair{names.q, "q"}, {names.k, "k"}, {names.v, "v"}})
         qkv.push_back(linear(x, prefix + name, m.hidden, m.hidden, m.attention_bias, result + at));
+    }
+    if (names.q_norm) {
+      qkv[0] = norm(qkv[0], prefix + names.q_norm, m.hidden, "q.norm" + at);
+      qkv[1] = norm(qkv[1], prefix + names.k_norm, m.hidden, "k.norm" + at);
     }
     const char* results[] = {"q.heads", "k.heads", "v.heads"};
     for (size_t i = 0; i < 3; i++)
@@ -149,6 +197,19 @@ class Encoder {
       attrs.buckets = m.buckets;
       attrs.bidirectional_buckets = true;
     }
+    if (k.alibi) {
+      operands.resize(kSdpaSlopes + 1, kNone);
+      operands[kSdpaSlopes] = slopes();
+    }
+    if (k.relative) {
+      // Each kind of score has a share of the scale.
+      const int shares = 1 + m.relative.c2p + m.relative.p2c;
+      attrs.scale = 1 / std::sqrt(static_cast<double>(m.head_dim * shares));
+      if (m.relative.on && shares > 1) {
+        operands.resize(kSdpaBias + 1, kNone);
+        operands[kSdpaBias] = distances->bias(qkv[0], qkv[1], prefix + "attention.self.", attrs.scale, at);
+      }
+    }
     ValueId a = b.op(Op::Sdpa, std::move(operands), attrs, "a" + at);
     a = b.op(Op::Reshape, {a}, ReshapeAttrs{{0, 0, m.hidden}}, "a.flat" + at);
     return linear(a, prefix + names.o, m.hidden, m.hidden, m.attention_bias, "o" + at);
@@ -156,11 +217,14 @@ class Encoder {
 
   ValueId feed_forward(ValueId x) {
     ValueId y;
-    if (names.gate_up) {
-      const ValueId both = linear(x, prefix + names.gate_up, 2 * m.ffn, m.hidden, m.mlp_bias, "gate_up" + at);
-      const std::vector<ValueId> half =
+    const char* both_name = names.gate_up ? names.gate_up : names.up_gate;
+    if (both_name) {
+      const ValueId both =
+          linear(x, prefix + both_name, 2 * m.ffn, m.hidden, m.mlp_bias && k.glu_bias, "gate_up" + at);
+      std::vector<ValueId> half =
           b.add(Op::Split, {both}, std::make_unique<TypedAttrs<SplitAttrs>>(SplitAttrs{-1, {m.ffn, m.ffn}}),
-                {"gate" + at, "up" + at});
+                {(names.gate_up ? "gate" : "up") + at, (names.gate_up ? "up" : "gate") + at});
+      if (!names.gate_up) std::swap(half[0], half[1]);
       y = b.op(Op::Mul, {activate(half[0], m.act, "act" + at), half[1]}, NoAttrs{}, "gated" + at);
     } else if (names.gate) {
       const ValueId gate = linear(x, prefix + names.gate, m.ffn, m.hidden, m.mlp_bias, "gate" + at);
@@ -178,13 +242,36 @@ class Encoder {
     return b.op(Op::Gather, {x, zero}, AxisAttrs{1}, "x.first");
   }
 
-  // The mean over the tokens that are no padding: f32[B, C].
-  ValueId mean(ValueId x) {
-    const ValueId count = b.op(Op::Unsqueeze, {lengths}, AxesAttrs{{1}}, "count");
+  // f32[B, T, 1]: 1 where a token is no padding.
+  ValueId valid() {
+    const ValueId count = b.op(Op::Unsqueeze, {lengths}, AxesAttrs{{1}}, "length");
     ValueId is = b.op(Op::Less, {positions, count}, NoAttrs{}, "is");
     is = b.op(Op::Cast, {is}, CastAttrs{DType::f32}, "is.one");
-    is = b.op(Op::Unsqueeze, {is}, AxesAttrs{{2}}, "is.column");
-    x = b.op(Op::Mul, {x, is}, NoAttrs{}, "x.own");
+    return b.op(Op::Unsqueeze, {is}, AxesAttrs{{2}}, "is.column");
+  }
+
+  // Press et al. 2022: a geometric row of slopes; between the powers of two every second one of the next.
+  ValueId slopes() {
+    if (slopes_ != kNone) return slopes_;
+    const auto row = [](int64_t n) {
+      std::vector<float> out;
+      const double first = std::pow(2.0, -8.0 / static_cast<double>(n));
+      for (int64_t i = 1; i <= n; i++)
+        out.push_back(static_cast<float>(std::pow(first, static_cast<double>(i))));
+      return out;
+    };
+    int64_t whole = 1;
+    while (whole * 2 <= m.heads) whole *= 2;
+    std::vector<float> all = row(whole);
+    const std::vector<float> next = row(2 * whole);
+    for (size_t i = 0; static_cast<int64_t>(all.size()) < m.heads; i += 2) all.push_back(next[i]);
+    return slopes_ = b.graph().add_constant("slopes", Tensor::f32({m.heads}, all));
+  }
+
+  // The mean over the tokens that are no padding: f32[B, C].
+  ValueId mean(ValueId x) {
+    x = b.op(Op::Mul, {x, valid()}, NoAttrs{}, "x.own");
+    const ValueId count = b.op(Op::Unsqueeze, {lengths}, AxesAttrs{{1}}, "count");
     ReduceAttrs over;
     over.axes = {1};
     x = b.op(Op::ReduceSum, {x}, over, "x.sum");
@@ -193,10 +280,11 @@ class Encoder {
   }
 
   ValueId pooler(ValueId x) {
-    const bert::HeadNames& h = k.head;
+    const bert::HeadNames& h = m.head_names;
     const bool bias = !k.pre_norm || config.boolean_or("architecture.classifier_bias", false);
     x = linear(x, h.pooler, m.hidden, m.hidden, bias, "pooled");
-    x = activate(x, h.pooler_act ? activation(h.pooler_act) : head_act(), "pooled.act");
+    const char* act = m.pooler_act.empty() ? h.pooler_act : m.pooler_act.c_str();
+    x = activate(x, act ? activation(act) : head_act(), "pooled.act");
     return h.pooler_norm ? norm(x, h.pooler_norm, m.hidden, "pooled.norm") : x;
   }
 
@@ -209,7 +297,8 @@ class Encoder {
                  const std::string& result) {
     std::vector<ValueId> operands = {x, b.weight(name + ".weight", {out, in})};
     if (bias) operands.push_back(b.weight(name + ".bias", {out}));
-    return b.op(Op::Matmul, std::move(operands), MatmulAttrs{}, result);
+    const ValueId y = b.op(Op::Matmul, std::move(operands), MatmulAttrs{}, result);
+    return adapters ? adapters->linear(y, x, name, out, in, result) : y;
   }
 
   ValueId norm(ValueId x, const std::string& name, int64_t size, const std::string& result) {
@@ -240,7 +329,9 @@ class Encoder {
   const bert::Names& names;
   const Config& config;
   Builder b;
-  ValueId tokens = kNone, types = kNone, lengths = kNone, positions = kNone;
+  ValueId tokens = kNone, types = kNone, lengths = kNone, positions = kNone, task = kNone, slopes_ = kNone;
+  std::optional<bert::Distances> distances;
+  std::optional<bert::Adapters> adapters;
   std::string at, prefix;
 };
 
@@ -251,6 +342,7 @@ Program build(const Config& config) {
   if (m.head == Head::masked_lm) Encoder(m, config, program, "fill").fill();
   if (m.head == Head::sequence) Encoder(m, config, program, "classify").classify();
   if (m.head == Head::tokens) Encoder(m, config, program, "tag").tag();
+  if (m.head == Head::answers) Encoder(m, config, program, "span").answer();
   return program;
 }
 

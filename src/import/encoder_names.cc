@@ -2,6 +2,7 @@
 #include "import/encoder_names.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/error.h"
@@ -11,22 +12,30 @@ namespace {
 
 struct Rules {
   const char* model_type;
-  const char* prefix;   // of the base model's tensors
-  const char* words;    // the embeddings, which the decoder is tied to
-  const char* decoder;  // the decoder's matrix; null: there is none of its own
-  const char* bias;     // its bias, which some files hold as decoder.bias too
+  std::array<const char*, 2> prefixes;  // of the base model's tensors
+  const char* words;                    // the embeddings, which the decoder is tied to
+  const char* decoder;                  // the decoder's matrix; null: there is none of its own
+  const char* bias;                     // its bias, which some files hold as decoder.bias too
+  bool pools = false;                   // a sequence head reads the base model's pooler
 };
 constexpr const char* kWords = "embeddings.word_embeddings.weight";
+constexpr const char *kCls = "cls.predictions.decoder.weight", *kClsBias = "cls.predictions.bias";
 constexpr Rules kRules[] = {
-    {"bert", "bert.", kWords, "cls.predictions.decoder.weight", "cls.predictions.bias"},
-    {"roberta", "roberta.", kWords, "lm_head.decoder.weight", "lm_head.bias"},
-    {"xlm-roberta", "roberta.", kWords, "lm_head.decoder.weight", "lm_head.bias"},
-    {"camembert", "roberta.", kWords, "lm_head.decoder.weight", "lm_head.bias"},
-    {"electra", "electra.", kWords, "generator_lm_head.weight", "generator_lm_head.bias"},
-    {"distilbert", "distilbert.", kWords, "vocab_projector.weight", "vocab_projector.bias"},
-    {"mpnet", "mpnet.", kWords, "lm_head.decoder.weight", "lm_head.bias"},
-    {"modernbert", "model.", "embeddings.tok_embeddings.weight", "decoder.weight", "decoder.bias"},
-    {"nomic_bert", "nomic_bert.", kWords, "cls.predictions.decoder.weight", "cls.predictions.bias"},
+    {"bert", {"bert."}, kWords, kCls, kClsBias, true},
+    {"roberta", {"roberta."}, kWords, "lm_head.decoder.weight", "lm_head.bias"},
+    {"xlm-roberta", {"roberta."}, kWords, "lm_head.decoder.weight", "lm_head.bias"},
+    {"camembert", {"roberta."}, kWords, "lm_head.decoder.weight", "lm_head.bias"},
+    {"electra", {"electra."}, kWords, "generator_lm_head.weight", "generator_lm_head.bias"},
+    {"distilbert", {"distilbert."}, kWords, "vocab_projector.weight", "vocab_projector.bias"},
+    {"mpnet", {"mpnet."}, kWords, "lm_head.decoder.weight", "lm_head.bias"},
+    {"modernbert", {"model."}, "embeddings.tok_embeddings.weight", "decoder.weight", "decoder.bias"},
+    {"nomic_bert", {"nomic_bert.", "bert."}, kWords, kCls, kClsBias, true},
+    {"deberta-v2", {"deberta."}, kWords, kCls, kClsBias, true},
+    {"jina_embeddings_v3", {"roberta."}, kWords, "lm_head.decoder.weight", "lm_head.bias"},
+    {"gte", {"gte.", "new."}, kWords, "lm_head.decoder.weight", "lm_head.decoder.bias", true},
+    {"new", {"new.", "gte."}, kWords, "lm_head.decoder.weight", "lm_head.decoder.bias", true},
+    {"jina_bert", {"bert."}, kWords, kCls, kClsBias, true},
+    {"jina_code_bert", {"bert."}, kWords, kCls, kClsBias, true},
 };
 
 const Rules* rules_of(const std::string& model_type) {
@@ -40,11 +49,14 @@ bool starts(const std::string& name, std::initializer_list<const char*> parts) {
 }
 
 // Why the reference class with this head does not read the tensor; null: it does.
-const char* unread(const std::string& name, const std::string& head, bool sequence_pools) {
+const char* unread(const std::string& name, const std::string& head, bool sequence_pools, bool positions) {
   if (name.ends_with(".position_ids") || name.ends_with(".token_type_ids")) return "a buffer that counts";
-  if (starts(name, {"cls.seq_relationship.", "discriminator_predictions.", "qa_outputs."}))
+  if (starts(name, {"cls.seq_relationship.", "discriminator_predictions.", "mask_predictions."}))
     return "a head for training";
-  const bool decodes = starts(name, {"cls.", "lm_head.", "generator_", "vocab_", "decoder."});
+  if (starts(name, {"qa_outputs."}) && head != "question_answering") return "the head for answers";
+  if (!positions && starts(name, {"embeddings.position_embeddings."})) return "positions that are not added";
+  const bool decodes =
+      starts(name, {"cls.", "lm_head.", "lm_predictions.", "generator_", "vocab_", "decoder."});
   if (decodes && head != "masked_lm") return "the head for masked words";
   if (starts(name, {"pooler."}) && !(head == "sequence_classification" && sequence_pools))
     return "the pooler, which belongs to another head";
@@ -74,12 +86,15 @@ std::optional<std::string> encoder_head(const std::string& model_type, const std
                                         {"LMHeadModel", "masked_lm"},
                                         {"ForSequenceClassification", "sequence_classification"},
                                         {"ForTokenClassification", "token_classification"},
+                                        {"ForQuestionAnswering", "question_answering"},
                                         {"Model", "none"}};
   for (const Ending& e : kEndings)
     if (architecture.ends_with(e.end)) return e.head;
   if (architecture.empty()) return "none";
   throw error(ErrorKind::UnsupportedModel, "the head of '{}' is not supported", architecture)
-      .advise("supported: base models and ForMaskedLM, ForSequenceClassification, ForTokenClassification");
+      .advise(
+          "supported: base models and ForMaskedLM, ForSequenceClassification, ForTokenClassification, "
+          "ForQuestionAnswering");
 }
 
 void adapt_encoder_tensors(std::vector<SafeTensor>* tensors, Config* config,
@@ -89,10 +104,21 @@ void adapt_encoder_tensors(std::vector<SafeTensor>* tensors, Config* config,
   if (!rules) return;
   const std::string head = config->text_or("architecture.head", "none");
   for (SafeTensor& t : *tensors) {
-    if (t.name.starts_with(rules->prefix)) t.name.erase(0, std::strlen(rules->prefix));
+    for (const char* prefix : rules->prefixes)
+      if (prefix && t.name.starts_with(prefix)) {
+        t.name.erase(0, std::strlen(prefix));
+        break;
+      }
+    replace_end(&t.name, ".parametrizations.weight.original", ".weight");
     replace_end(&t.name, "LayerNorm.gamma", "LayerNorm.weight");
     replace_end(&t.name, "LayerNorm.beta", "LayerNorm.bias");
   }
+  // Which of Jina's two layouts it is shows in the tensors.
+  const auto is_code = [](const SafeTensor& t) {
+    return t.name.ends_with(".attention.self.layer_norm_q.weight");
+  };
+  if (type == "jina_bert" && std::any_of(tensors->begin(), tensors->end(), is_code))
+    config->set("model_type", "jina_code_bert");
   const auto find = [&](const std::string& name) -> const SafeTensor* {
     for (const SafeTensor& t : *tensors)
       if (t.name == name) return &t;
@@ -107,9 +133,10 @@ void adapt_encoder_tensors(std::vector<SafeTensor>* tensors, Config* config,
   if (head == "masked_lm" && ties && decoder && !drop_decoder)
     config->set("architecture.tie_word_embeddings", false);
   const bool drop_second = second && bias && same_bytes(*bias, *second);
+  const bool positions = config->boolean_or("architecture.position_biased_input", true);
   std::vector<SafeTensor> kept;
   for (SafeTensor& t : *tensors) {
-    const char* why = unread(t.name, head, type == "bert" || type == "nomic_bert");
+    const char* why = unread(t.name, head, rules->pools, positions);
     if (!why && drop_decoder && t.name == rules->decoder) why = "the same as the embeddings it is tied to";
     if (!why && drop_second && t.name == twin) why = "the decoder's bias again";
     if (why)

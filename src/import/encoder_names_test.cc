@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "import/encoder_config.h"
 #include "import/sentence_transformers.h"
 #include "import/test_files.h"
 
@@ -101,7 +103,36 @@ TEST(EncoderNames, HeadsComeFromTheClass) {
   EXPECT_EQ(encoder_head("mpnet", "MPNetForTokenClassification"), "token_classification");
   EXPECT_EQ(encoder_head("bert", ""), "none");
   EXPECT_EQ(encoder_head("llama", "LlamaForCausalLM"), std::nullopt);
-  EXPECT_THROW(encoder_head("bert", "BertForQuestionAnswering"), Error);
+  EXPECT_EQ(encoder_head("deberta-v2", "DebertaV2ForQuestionAnswering"), "question_answering");
+  EXPECT_THROW(encoder_head("bert", "BertForMultipleChoice"), Error);
+}
+
+TEST(EncoderConfig, SettingsOfCodeOnTheHubAreTheFamilys) {
+  const auto adapted = [](const char* text) {
+    nlohmann::ordered_json j = nlohmann::ordered_json::parse(text);
+    adapt_encoder_config(j, "config.json");
+    return j;
+  };
+  EXPECT_EQ(adapted(R"({"model_type": "bert"})")["model_type"], "bert");
+  const auto jina =
+      adapted(R"({"model_type": "bert", "position_embedding_type": "alibi", "feed_forward_type": "reglu"})");
+  EXPECT_EQ(jina["model_type"], "jina_bert");
+  EXPECT_EQ(jina["hidden_act"], "relu");
+  EXPECT_EQ(adapted(R"({"model_type": "xlm-roberta", "position_embedding_type": "rotary"})")["model_type"],
+            "jina_embeddings_v3");
+  const auto nomic = adapted(R"({"model_type": "nomic_bert", "n_embd": 32, "n_positions": 8192,
+    "activation_function": "swiglu", "rotary_scaling_factor": 2, "max_trained_positions": 2048})");
+  EXPECT_EQ(nomic["hidden_size"], 32);
+  EXPECT_EQ(nomic["rope_scaling"]["rope_type"], "dynamic");
+  EXPECT_EQ(nomic["max_position_embeddings"], 8192);
+  for (const char* refused :
+       {R"({"model_type": "bert", "position_embedding_type": "alibi", "feed_forward_type": "original"})",
+        R"({"model_type": "nomic_bert", "n_embd": 32, "activation_function": "swiglu", "prenorm": true})",
+        R"({"model_type": "nomic_bert", "n_embd": 32, "activation_function": "gelu"})",
+        R"({"model_type": "new", "position_embedding_type": "absolute"})",
+        R"({"model_type": "new", "logn_attention_scale": true})",
+        R"({"model_type": "new", "layer_norm_type": "rms_norm"})"})
+    EXPECT_THROW(adapted(refused), Error) << refused;
 }
 
 class SentenceFolder : public testing::Test {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "format/config_from_json.h"
+#include "import/encoder_config.h"
 #include "import/encoder_names.h"
 #include "import/json_file.h"
 #include "import/sentence_transformers.h"
@@ -197,6 +198,7 @@ HfSettings read_hf_settings(const std::string& folder_name) {
     throw error(ErrorKind::InvalidConfig, "{}: 'model_type' is missing", config_path.string())
         .advise("the folder must be a model of the transformers library");
   check_quantization(json, &out);
+  adapt_encoder_config(json, config_path.string());
   out.config.set("model_type", json["model_type"].get<std::string>());
   read_token_ids(json, &out.config);
   const std::string architecture = architecture_of(json);

@@ -32,6 +32,8 @@ TextEncoder::TextEncoder(const std::string& path, const OpenOptions& options, co
     throw error(ErrorKind::UnsupportedModel, "'{}' has no graph '{}'; it has: {}", path, graph, known)
         .advise("cyb-llm show {} tells what the model is for", path);
   }
+  for (const ir::ValueId id : program_.find(graph)->inputs)
+    has_tasks_ = has_tasks_ || program_.find(graph)->value(id).name == "task";
   tokenizer_ = std::make_unique<Tokenizer>(Tokenizer::from_vocab(file_->section("vocab")));
   backends_ = open_backends(options.backend, options.threads);
   weights_ = std::make_unique<WeightStore>(weight_source(file_));
@@ -85,7 +87,7 @@ TextEncoder::Input TextEncoder::tokens(const std::string& text, bool parse_speci
 
 TextEncoder::Input TextEncoder::pair_tokens(const std::string& first, const std::string& second) const {
   Tokenizer::Pair pair = tokenizer_->encode_pair(first, second);
-  Input in{std::move(pair.ids), std::move(pair.types), false};
+  Input in{std::move(pair.ids), std::move(pair.types)};
   const auto most = static_cast<size_t>(max_tokens_);
   if (in.ids.size() > most) {
     const size_t room = most - around_pair_;
@@ -126,7 +128,7 @@ void TextEncoder::run(std::span<const Input> inputs, int64_t batch, const Take& 
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return inputs[a].ids.size() > inputs[b].ids.size(); });
   const int32_t pad = tokenizer_->pad().value_or(0);
-  Tensor tokens, types, lengths;
+  Tensor tokens, types, lengths, tasks;
   std::vector<Tensor> out;
   const auto step = static_cast<size_t>(std::max<int64_t>(batch, 1));
   for (size_t at = 0; at < order.size(); at += step) {
@@ -137,6 +139,7 @@ void TextEncoder::run(std::span<const Input> inputs, int64_t batch, const Take& 
     fit(tokens, shape);
     fit(types, shape);
     fit(lengths, {shape[0]});
+    fit(tasks, {shape[0]});
     for (size_t b = 0; b < part.size(); b++) {
       const Input& in = inputs[part[b]];
       const size_t n = in.ids.size(), row = b * static_cast<size_t>(time);
@@ -145,9 +148,10 @@ void TextEncoder::run(std::span<const Input> inputs, int64_t batch, const Take& 
         types.at<int32_t>(row + t) = t < n ? in.types[t] : 0;
       }
       lengths.at<int32_t>(b) = static_cast<int32_t>(n);
+      tasks.at<int32_t>(b) = in.task;
     }
-    const Tensor* values[] = {&tokens, &types, &lengths};
-    session_->run(graph_, values, out);
+    const Tensor* values[] = {&tokens, &types, &lengths, &tasks};
+    session_->run(graph_, std::span(values).first(has_tasks_ ? 4 : 3), out);
     const Tensor& y = out[0];
     const int64_t each = y.elements() / shape[0];
     for (size_t b = 0; b < part.size(); b++) {

@@ -32,6 +32,7 @@ class TextEncoder {
   struct Input {
     std::vector<int32_t> ids, types;
     bool truncated = false;
+    int32_t task = -1;  // of models with additions for tasks; −1: none of them
   };
   // With the tokens that the model wants around it; what is too long loses its end, not those tokens.
   Input tokens(const std::string& text, bool parse_special = false) const;
@@ -56,6 +57,7 @@ class TextEncoder {
   std::unique_ptr<Tokenizer> tokenizer_;
   std::vector<std::unique_ptr<Backend>> backends_;
   std::unique_ptr<Session> session_;
+  bool has_tasks_ = false;
   int64_t max_tokens_ = 0, vocabulary_ = 0;
   size_t before_ = 0, around_ = 0;  // tokens before a text, and before and after it
   size_t between_ = 0, around_pair_ = 0;

@@ -49,13 +49,14 @@ class TinyEncoder : public testing::TestWithParam<std::string> {
   std::string graph() const {
     if (golden_.output == "hidden") return "encode";
     if (golden_.model_class.ends_with("ForMaskedLM")) return "fill";
+    if (golden_.model_class.ends_with("ForQuestionAnswering")) return "span";
     return golden_.model_class.ends_with("ForTokenClassification") ? "tag" : "classify";
   }
 
   Values run(TextEncoder& m, int64_t batch) {
     Values out(golden_.sequences.size());
     std::vector<TextEncoder::Input> inputs;
-    for (const auto& s : golden_.sequences) inputs.push_back({s.ids, s.types, false});
+    for (const auto& s : golden_.sequences) inputs.push_back({s.ids, s.types, false, s.task});
     if (graph() != "fill") {
       m.run(inputs, batch, [&](size_t i, std::span<const float> v) { out[i].assign(v.begin(), v.end()); });
       return out;

@@ -100,6 +100,7 @@ EncoderGolden read_encoder_golden(const std::string& name) {
     EncoderGolden::Sequence q;
     s.at("ids").get_to(q.ids);
     s.at("types").get_to(q.types);
+    q.task = s.value("task", -1);
     q.values = as_values<float>(decode_base64(s.at("values").get<std::string>()));
     g.sequences.push_back(std::move(q));
   }

@@ -58,6 +58,7 @@ struct EncoderGolden : TinyCheckpoint {
   std::string output;  // "hidden" or "logits"
   struct Sequence {
     std::vector<int32_t> ids, types;
+    int32_t task = -1;
     std::vector<float> values;  // one row a token, or one row
   };
   std::vector<Sequence> sequences;  // each computed alone

@@ -57,6 +57,14 @@ simple_enc("electra_cls", "ElectraForSequenceClassification", "ElectraConfig", p
 simple_enc("mpnet", "MPNetModel", "MPNetConfig", pad=4, pad_id=1)
 simple_enc("mpnet_mlm", "MPNetForMaskedLM", "MPNetConfig", pad=4, pad_id=1)
 simple_enc("nomic_bert", "NomicBertModel", "NomicBertConfig", pad=4)
+simple_enc("nomic_bert_mlm", "NomicBertForMaskedLM", "NomicBertConfig", pad=4)
+simple_enc("nomic_bert_cls", "NomicBertForSequenceClassification", "NomicBertConfig", pad=4, num_labels=3)
+simple_enc("bert_answers", "BertForQuestionAnswering", "BertConfig", pad=4)
+simple_enc("roberta_answers", "RobertaForQuestionAnswering", "RobertaConfig", pad=4, pad_id=1, pad_token_id=1, type_vocab_size=1)
+family("distilbert_answers")(lambda: distil("DistilBertForQuestionAnswering"))
+simple_enc("gte", "GteModel", "GteConfig", pad=4, pad_id=1, pad_token_id=1)
+simple_enc("gte_mlm", "GteForMaskedLM", "GteConfig", pad=4, pad_id=1, pad_token_id=1, type_vocab_size=0)
+simple_enc("gte_cls", "GteForSequenceClassification", "GteConfig", pad=4, pad_id=1, pad_token_id=1, num_labels=3)
 DEB = dict(type_vocab_size=0, relative_attention=True, max_relative_positions=-1, position_buckets=8, share_att_key=True,
            pos_att_type=["p2c", "c2p"], norm_rel_ebd="layer_norm", position_biased_input=False, pooler_dropout=0.0,
            pooler_hidden_act="gelu", layer_norm_eps=1e-7)
@@ -64,6 +72,14 @@ simple_enc("deberta_v3_cls", "DebertaV2ForSequenceClassification", "DebertaV2Con
 simple_enc("deberta_v2_conv_mlm", "DebertaV2ForMaskedLM", "DebertaV2Config", n=20, pad=4, conv_kernel_size=3, conv_act="gelu", **DEB)
 simple_enc("deberta_v2_separate_pos", "DebertaV2Model", "DebertaV2Config", n=20, pad=4, **{**DEB, "share_att_key": False,
            "position_buckets": -1, "position_biased_input": True})
+simple_enc("deberta_v3", "DebertaV2Model", "DebertaV2Config", n=20, pad=4, **DEB)
+simple_enc("deberta_v3_tokens", "DebertaV2ForTokenClassification", "DebertaV2Config", n=20, pad=4, num_labels=5, **DEB)
+simple_enc("deberta_v3_answers", "DebertaV2ForQuestionAnswering", "DebertaV2Config", n=20, pad=4, **DEB)
+simple_enc("deberta_v3_mlm", "DebertaV2ForMaskedLM", "DebertaV2Config", n=20, pad=4, legacy=False, **DEB)
+# One kind of position term only, fewer positions than the text is long, no norm of the table; a narrow embedding.
+simple_enc("deberta_v2_plain", "DebertaV2Model", "DebertaV2Config", n=20, pad=4, **{**DEB, "pos_att_type": ["c2p"],
+           "norm_rel_ebd": "none", "position_buckets": -1, "max_relative_positions": 6, "type_vocab_size": 2,
+           "embedding_size": 16, "share_att_key": False})
 MB = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, num_hidden_layers=3, local_attention=6)
 
 
