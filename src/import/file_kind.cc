@@ -167,9 +167,11 @@ Error wrong_kind(FileKind kind, std::span<const uint8_t> bytes, uint64_t file_si
       return found.advise("convert the original model to GGUF v3, or import its safetensors");
     case FileKind::zip:
     case FileKind::pickle:
+      return found.advise("give a PyTorch checkpoint together with its config.json, in one folder");
     case FileKind::tar:
       return found.advise(
-          "PyTorch checkpoints cannot be imported yet: import the model's safetensors or GGUF instead");
+          "PyTorch before 0.2 wrote such checkpoints: load it with torch and save it again, or import the "
+          "model's safetensors");
     case FileKind::model:
       return found.advise("run it as it is: cyb-llm run FILE");
     default:

@@ -18,6 +18,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What trainers leave beside the weights.
+bool is_training_state(const std::string& name) {
+  for (const char* start : {"training_args", "optimizer", "scheduler", "rng_state", "scaler", "adapter_"})
+    if (name.starts_with(start)) return true;
+  return false;
+}
+
+bool is_weights(const std::string& path) {
+  for (const char* end :
+       {".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth", ".ckpt"})
+    if (path.ends_with(end)) return true;
+  return false;
+}
+
 std::vector<std::string> weight_files(const fs::path& folder) {
   std::error_code ignored;
   for (const char* name : {"model.safetensors.index.json", "model.safetensors"})
@@ -29,7 +43,9 @@ std::vector<std::string> weight_files(const fs::path& folder) {
     // Mistral's own names for the same weights, and adapters, are not the model.
     if (name.ends_with(".safetensors") && !name.starts_with("consolidated") && !name.starts_with("adapter_"))
       files.push_back(entry.path().string());
-    if (name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth")) pytorch.push_back(name);
+    if ((name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth")) &&
+        !is_training_state(name))
+      pytorch.push_back(entry.path().string());
   }
   if (indexes.size() == 1) return indexes;
   std::sort(files.begin(), files.end());
@@ -37,11 +53,14 @@ std::vector<std::string> weight_files(const fs::path& folder) {
   if (fs::exists(folder / "adapter_model.safetensors", ignored))
     throw error(ErrorKind::UnsupportedModel, "{}: an adapter (LoRA), not a whole model", folder.string())
         .advise("merge it into its base model first");
+  for (const char* name : {"pytorch_model.bin.index.json", "pytorch_model.bin"})
+    if (fs::exists(folder / name, ignored)) return {(folder / name).string()};
+  if (pytorch.size() == 1) return pytorch;
   if (!pytorch.empty())
-    throw error(ErrorKind::InvalidFile, "{}: PyTorch files ({}), but no safetensors", folder.string(),
-                pytorch.front())
-        .advise("PyTorch checkpoints cannot be imported yet; save the model as safetensors");
-  throw error(ErrorKind::InvalidFile, "{}: no .safetensors file", folder.string())
+    throw error(ErrorKind::InvalidFile, "{}: {} PyTorch files, and none is pytorch_model.bin",
+                folder.string(), pytorch.size())
+        .advise("give the path of the one that holds the model");
+  throw error(ErrorKind::InvalidFile, "{}: no .safetensors file and no PyTorch checkpoint", folder.string())
       .advise("fetch the model's weights into this folder");
 }
 
@@ -104,7 +123,7 @@ class FolderModel : public SourceModel {
     uint64_t most = 0;
     for (const auto& [type, bytes] : bytes_of_type)
       if (bytes > most) most = bytes, main_type = type;
-    format = "safetensors " + main_type;
+    format = std::string(weights_->format()) + ' ' + main_type;
   }
 
   // The scale of a tensor that needs one is part of that tensor.
@@ -145,7 +164,7 @@ std::unique_ptr<SourceModel> open_hf_folder(const std::string& path) {
   std::vector<std::string> files;
   if (!fs::is_directory(folder, ignored)) {
     folder = folder.parent_path().empty() ? fs::path(".") : folder.parent_path();
-    if (path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json")) files.push_back(path);
+    if (is_weights(path)) files.push_back(path);
   }
   if (!fs::exists(folder / "config.json", ignored))
     throw error(ErrorKind::InvalidFile, "{}: no config.json beside the weights", folder.string())

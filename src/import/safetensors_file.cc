@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "import/file_kind.h"
 #include "import/gguf_blocks.h"
+#include "import/pytorch/checkpoint.h"
 
 namespace cyb {
 namespace {
@@ -250,21 +251,33 @@ SafetensorsModel::SafetensorsModel(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) path.ends_with(".json") ? add_index(path) : add_file(path);
 }
 
+SafetensorsModel::~SafetensorsModel() = default;
+
 void SafetensorsModel::add_file(const std::string& path) {
   auto file = std::make_unique<MappedFile>(path);
+  const FileKind kind = sniff_file(file->bytes(), file->size());
+  if (kind == FileKind::zip || kind == FileKind::pickle) {
+    checkpoints_.push_back(std::make_unique<PytorchCheckpoint>(path));
+    return add_tensors(path, checkpoints_.back()->model_tensors());
+  }
   std::vector<SafeTensor> tensors;
   try {
     tensors = parse_safetensors(file->bytes());
   } catch (const Error& e) {
     throw e.at(path);
   }
+  for (SafeTensor& t : tensors) t.file = file.get();
+  files_.push_back(std::move(file));
+  add_tensors(path, std::move(tensors));
+}
+
+void SafetensorsModel::add_tensors(const std::string& path, std::vector<SafeTensor> tensors) {
   for (SafeTensor& t : tensors) {
-    t.file = file.get();
     if (!by_name_.emplace(t.name, tensors_.size()).second)
       throw error(ErrorKind::InvalidFile, "{}: tensor '{}' stands twice", path, t.name);
+    file_of_.push_back(path);
     tensors_.push_back(std::move(t));
   }
-  files_.push_back(std::move(file));
 }
 
 void SafetensorsModel::add_index(const std::string& path) {
@@ -296,8 +309,8 @@ void SafetensorsModel::add_index(const std::string& path) {
   for (const std::string& name : names) add_file((folder / name).string());
   std::string absent;
   for (const auto& [tensor, file] : index["weight_map"].items()) {
-    const SafeTensor* t = find(tensor);
-    if (!t || fs::path(t->file->path()).filename().string() != file.get<std::string>())
+    const auto it = by_name_.find(tensor);
+    if (it == by_name_.end() || fs::path(file_of_[it->second]).filename().string() != file.get<std::string>())
       absent += (absent.empty() ? "" : ", ") + tensor;
   }
   if (!absent.empty())

@@ -52,22 +52,30 @@ struct SafeTensor {
 // The tensors of one file's bytes, in the order of their offsets; `file` is not set.
 std::vector<SafeTensor> parse_safetensors(std::span<const uint8_t> bytes);
 
+class PytorchCheckpoint;
+
 // All tensors of a model.
 class SafetensorsModel {
  public:
-  // One .safetensors file, an index (….safetensors.index.json), or several files.
+  // One .safetensors file, an index (….safetensors.index.json), or several files. PyTorch checkpoints
+  // (pytorch/checkpoint.h) may stand in their place.
   explicit SafetensorsModel(const std::string& path) : SafetensorsModel(std::vector<std::string>{path}) {}
   explicit SafetensorsModel(const std::vector<std::string>& paths);
+  ~SafetensorsModel();
 
   const std::vector<SafeTensor>& tensors() const { return tensors_; }
   const SafeTensor* find(std::string_view name) const;
+  const char* format() const { return checkpoints_.empty() ? "safetensors" : "pytorch"; }
 
  private:
+  void add_tensors(const std::string& path, std::vector<SafeTensor> tensors);
   void add_file(const std::string& path);
   void add_index(const std::string& path);
   std::vector<SafeTensor> tensors_;
   std::unordered_map<std::string, size_t> by_name_;
   std::vector<std::unique_ptr<MappedFile>> files_;
+  std::vector<std::unique_ptr<PytorchCheckpoint>> checkpoints_;
+  std::vector<std::string> file_of_;  // of each tensor
 };
 
 // `values` values to f32; integers and f64 are rounded to nearest. Safe from several threads.

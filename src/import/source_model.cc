@@ -70,10 +70,13 @@ std::unique_ptr<SourceModel> open_source_model(const std::string& path,
   const std::string name = fs::path(path).filename().string();
   if (kind == FileKind::gguf) return open_gguf_model(path);
   if (kind == FileKind::onnx) return open_onnx_model(path);
-  if (kind == FileKind::safetensors) return open_hf_folder(path);
-  if (kind == FileKind::json && (name == "config.json" || name.ends_with(".safetensors.index.json")))
+  if (kind == FileKind::safetensors || kind == FileKind::zip || kind == FileKind::pickle)
     return open_hf_folder(path);
-  throw wrong_kind(kind, file.bytes(), file.size(), "a GGUF, ONNX or safetensors model, or a program's text")
+  if (kind == FileKind::json && (name == "config.json" || name.ends_with(".safetensors.index.json") ||
+                                 name.ends_with(".bin.index.json")))
+    return open_hf_folder(path);
+  throw wrong_kind(kind, file.bytes(), file.size(),
+                   "a GGUF, ONNX, safetensors or PyTorch model, or a program's text")
       .at(path);
 }
 
