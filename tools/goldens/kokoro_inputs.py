@@ -62,7 +62,7 @@ def main():
     model = onnx.load(arguments.model)
     durations = with_noise(model)
     names = {i.name for i in durations.get_inputs()}
-    sound = kokoro.session(kokoro.exact_spectrum(model), plain=False)
+    sound = kokoro.session(model, plain=False)
 
     def rounded(feeds, eps, phase):
         given = {**feeds, "eps": np.array(eps, np.float32), "phase": np.array(phase, np.float32)}

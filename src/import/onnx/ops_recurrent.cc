@@ -75,7 +75,7 @@ void convert_dft(NodeContext& c) {
 }
 
 void convert_stft(NodeContext& c) {
-  const StftAttrs a{.onesided = c.attr_int("onesided", 1) != 0};
+  const StftAttrs a{.onesided = c.attr_int("onesided", 1) != 0, .rounded = true};
   c.out(0, c.op(Op::Stft, trimmed({c.in(0), c.in(1), c.in_or_none(2), c.in_or_none(3)}), a));
 }
 

@@ -70,11 +70,17 @@ struct DftAttrs {
   }
 };
 
+// `rounded`: where the length is no power of two, a chirp (Bluestein) and roots of unity whose angles are
+// rounded to f32, as in onnxruntime (core/providers/cpu/signal/dft.cc). That is 1e-6 less exact, but the
+// parts that are 0 in truth get the sign that they have there, and exported phases (atan with a case for the
+// sign) turn on it.
 struct StftAttrs {
   bool onesided = true;
+  bool rounded = false;
   template <class V>
   void fields(V& v) {
     v("onesided", onesided);
+    v("rounded", rounded);
   }
 };
 

@@ -116,4 +116,60 @@ void Fft::mixed(const Complex* in, int64_t stride, int64_t n, size_t factor, Com
   }
 }
 
+RoundedFft::Complex RoundedFft::root(int64_t k, int64_t n) {
+  const auto tau = static_cast<float>(2 * M_PI);
+  const float angle = static_cast<float>(k) * (-tau / static_cast<float>(n));
+  return {std::cos(angle), std::sin(angle)};
+}
+
+RoundedFft::Complex RoundedFft::chirp(int64_t k, int64_t n) {
+  const auto pi = static_cast<float>(M_PI), f = static_cast<float>(k);
+  const float angle = -pi * f * f / static_cast<float>(n);
+  return {std::cos(angle), std::sin(angle)};
+}
+
+RoundedFft::RoundedFft(int64_t n) : n_(n) {
+  while (m_ < 2 * n - 1) m_ *= 2;
+  for (int64_t k = 0; k < m_; k++) roots_.push_back(root(k, m_));
+  std::vector<Complex> padded(static_cast<size_t>(m_));
+  for (int64_t k = 0; k < n; k++) {
+    chirp_.push_back(chirp(k, n));
+    padded[static_cast<size_t>(k)] = std::conj(chirp_.back());
+    if (k > 0) padded[static_cast<size_t>(m_ - k)] = std::conj(chirp_.back());
+  }
+  spectrum_.resize(static_cast<size_t>(m_));
+  power_of_two(padded.data(), spectrum_.data());
+}
+
+void RoundedFft::run(const Complex* in, Complex* out, Complex* work) const {
+  Complex *a = work, *b = work + m_;
+  for (int64_t k = 0; k < n_; k++) a[k] = times(in[k], chirp_[static_cast<size_t>(k)]);
+  std::fill(a + n_, a + m_, Complex());
+  power_of_two(a, b);
+  for (int64_t k = 0; k < m_; k++) a[k] = times(b[k], spectrum_[static_cast<size_t>(k)]);
+  // Transformed forward once more: the inverse, in reverse order.
+  power_of_two(a, b);
+  for (int64_t k = 0; k < n_; k++)
+    out[k] = times(b[k == 0 ? 0 : m_ - k] / static_cast<double>(m_), chirp_[static_cast<size_t>(k)]);
+}
+
+// Decimation in time. Both halves have roots of their own: the rounded root of k + n/2 is not minus that of
+// k.
+void RoundedFft::power_of_two(const Complex* in, Complex* out) const {
+  for (int64_t i = 0, reversed = 0; i < m_; i++) {
+    out[i] = in[reversed];
+    int64_t bit = m_ >> 1;
+    for (; bit > 0 && (reversed & bit) != 0; bit >>= 1) reversed ^= bit;
+    reversed |= bit;
+  }
+  for (int64_t n = 2; n <= m_; n *= 2)
+    for (int64_t begin = 0; begin < m_; begin += n)
+      for (int64_t k = 0; k < n / 2; k++) {
+        Complex &even = out[begin + k], &odd = out[begin + k + n / 2];
+        const Complex e = even, o = odd;
+        even = e + times(roots_[static_cast<size_t>(k * (m_ / n))], o);
+        odd = e + times(roots_[static_cast<size_t>((k + n / 2) * (m_ / n))], o);
+      }
+}
+
 }  // namespace cyb

@@ -33,4 +33,24 @@ class Fft {
   std::vector<Complex> chirp_, spectrum_;
 };
 
+// The transform whose roots and chirp have angles rounded to f32 (ir::StftAttrs, `rounded`); sums are f64.
+class RoundedFft {
+ public:
+  using Complex = std::complex<double>;
+  explicit RoundedFft(int64_t n);
+  static bool exact(int64_t n) { return (n & (n - 1)) == 0; }  // lengths that the attribute leaves alone
+
+  int64_t work() const { return 2 * m_; }
+  void run(const Complex* in, Complex* out, Complex* work) const;
+
+  static Complex root(int64_t k, int64_t n);   // e^(−2πi·k/n)
+  static Complex chirp(int64_t k, int64_t n);  // e^(−πi·k²/n)
+
+ private:
+  void power_of_two(const Complex* in, Complex* out) const;
+
+  int64_t n_, m_ = 1;  // m: the power of two that holds the convolution
+  std::vector<Complex> roots_, chirp_, spectrum_;
+};
+
 }  // namespace cyb

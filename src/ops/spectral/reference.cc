@@ -2,9 +2,11 @@
 // Fourier transforms by their sum, in f64.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 
 #include "ops/common/reals.h"
 #include "ops/rows.h"
+#include "ops/spectral/fft.h"
 #include "ops/spectral/spectral.h"
 
 namespace cyb::cpu {
@@ -62,6 +64,45 @@ void sum_at(const std::vector<double>& x, int64_t n, int64_t k, double sign, dou
   }
 }
 
+using Line = std::vector<std::complex<double>>;
+
+// The transform of rounded roots of the n values x[first], x[first + stride] …, n a power of two that divides
+// `whole`.
+Line rounded_sum(const Line& x, size_t first, size_t stride, size_t n, size_t whole) {
+  if (n == 1) return {x[first]};
+  const Line even = rounded_sum(x, first, 2 * stride, n / 2, whole),
+             odd = rounded_sum(x, first + stride, 2 * stride, n / 2, whole);
+  Line out(n);
+  for (size_t k = 0; k < n; k++)
+    out[k] = even[k % (n / 2)] +
+             RoundedFft::root(static_cast<int64_t>(k * (whole / n)), static_cast<int64_t>(whole)) *
+                 odd[k % (n / 2)];
+  return out;
+}
+
+// ir::StftAttrs, `rounded`.
+Line rounded_transform(const Line& x) {
+  const size_t n = x.size();
+  size_t m = 1;
+  while (m < 2 * n - 1) m *= 2;
+  const auto chirp = [&](size_t k) {
+    return RoundedFft::chirp(static_cast<int64_t>(k), static_cast<int64_t>(n));
+  };
+  Line a(m), b(m);
+  for (size_t k = 0; k < n; k++) {
+    a[k] = x[k] * chirp(k);
+    b[k] = std::conj(chirp(k));
+    if (k > 0) b[m - k] = b[k];
+  }
+  a = rounded_sum(a, 0, 1, m, m);
+  b = rounded_sum(b, 0, 1, m, m);
+  for (size_t k = 0; k < m; k++) a[k] *= b[k];
+  a = rounded_sum(a, 0, 1, m, m);
+  Line out(n);
+  for (size_t k = 0; k < n; k++) out[k] = a[(m - k) % m] / static_cast<double>(m) * chirp(k);
+  return out;
+}
+
 void run_dft(Call& c) {
   const DftShape s = dft_shape(c);
   const auto x = reals(c.in[0]);
@@ -101,7 +142,15 @@ void run_stft(Call& c) {
         line[static_cast<size_t>(2 * i)] = x[from] * w;
         line[static_cast<size_t>(2 * i + 1)] = s.parts == 2 ? x[from + 1] * w : 0;
       }
-      for (int64_t k = 0; k < s.bins; k++, to += 2) sum_at(line, s.length, k, -1, &y[to], &y[to + 1]);
+      if (!c.attrs<ir::StftAttrs>().rounded || RoundedFft::exact(s.length)) {
+        for (int64_t k = 0; k < s.bins; k++, to += 2) sum_at(line, s.length, k, -1, &y[to], &y[to + 1]);
+        continue;
+      }
+      Line values(static_cast<size_t>(s.length));
+      for (size_t i = 0; i < values.size(); i++) values[i] = {line[2 * i], line[2 * i + 1]};
+      values = rounded_transform(values);
+      for (size_t k = 0; k < static_cast<size_t>(s.bins); k++, to += 2)
+        y[to] = values[k].real(), y[to + 1] = values[k].imag();
     }
   store(c.out[0], y);
 }

@@ -20,6 +20,7 @@ const char* reject(const Query& q) { return q.dtype(0) == DType::f32 ? nullptr :
 // transform.
 struct Plan {
   std::unique_ptr<Fft> fft;
+  std::unique_ptr<RoundedFft> rounded;
   int64_t line_values = 0;  // of one thread: a line, its transform, work
 };
 
@@ -46,13 +47,17 @@ uint64_t scratch(const Call& c) {
 template <class Load, class Save>
 void each_line(const Call& c, int64_t n, int64_t lines, Load&& load, Save&& save) {
   Plan& plan = *static_cast<Plan*>(c.prepared.get());
-  if (!plan.fft) plan.fft = std::make_unique<Fft>(n);
-  const Fft& fft = *plan.fft;
+  const bool rounded = c.node->op == Op::Stft && c.attrs<ir::StftAttrs>().rounded && !RoundedFft::exact(n);
+  if (rounded && !plan.rounded) plan.rounded = std::make_unique<RoundedFft>(n);
+  if (!rounded && !plan.fft) plan.fft = std::make_unique<Fft>(n);
   c.pool->parallel_for(lines, 1 + 4096 / n, [&](int64_t begin, int64_t end, int thread) {
     auto* line = reinterpret_cast<Complex*>(c.scratch) + thread * plan.line_values;
     for (int64_t i = begin; i < end; i++) {
       load(i, line);
-      fft.run(line, line + n, line + 2 * n);
+      if (rounded)
+        plan.rounded->run(line, line + n, line + 2 * n);
+      else
+        plan.fft->run(line, line + n, line + 2 * n);
       save(i, line + n);
     }
   });
