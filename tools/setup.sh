@@ -4,6 +4,7 @@
 # Safe to run again; returns at once when all is there.
 #   tools/setup.sh             compiler, libraries, test framework
 #   tools/setup.sh --dev       also what developers use: benchmarks, formatter, linter, emulator, valgrind
+#   tools/setup.sh --neon      what tools/test_neon.sh needs: cross compiler and emulator of AArch64
 #   tools/setup.sh --goldens   also the reference packages (PyTorch, transformers …; 6 GB) in build/venv
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,15 +22,18 @@ for argument in "$@"; do
     --dev)
       packages+=(libbenchmark-dev clang-format clang-tidy qemu-user g++-aarch64-linux-gnu valgrind git)
       ;;
+    --neon)
+      packages+=(qemu-user g++-aarch64-linux-gnu)
+      ;;
     --goldens)
       goldens=yes
       ;;
     -h | --help)
-      sed -n '3,7s/^# \{0,1\}//p' "$0"
+      sed -n '3,8s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *)
-      echo "tools/setup.sh: unknown option '$argument'; there are --dev and --goldens" >&2
+      echo "tools/setup.sh: unknown option '$argument'; there are --dev, --neon and --goldens" >&2
       exit 2
       ;;
   esac
