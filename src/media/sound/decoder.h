@@ -36,9 +36,12 @@ class SoundDecoder {
   static std::unique_ptr<SoundDecoder> open(const std::string& path);
 };
 
-// Either throws InvalidFile; the first returns null for a format that the second may know.
+// Null for what libsndfile does not read.
 std::unique_ptr<SoundDecoder> decode_with_sndfile(std::shared_ptr<const SoundBytes> bytes);
+// Throws InvalidFile, and Io where libav is not installed.
 std::unique_ptr<SoundDecoder> decode_with_libav(std::shared_ptr<const SoundBytes> bytes);
+
+bool is_mp3(std::span<const uint8_t> bytes);
 
 // Where a channel's speaker stands, for the mix to one channel.
 enum class Speaker { Front, Centre, Surround, BackCentre, Bass, Other };

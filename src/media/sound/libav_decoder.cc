@@ -38,20 +38,23 @@ constexpr int kProbe = 1 << 16;                   // block that it reads
 
 // The functions that are used, found once.
 struct Libav {
-#define CYB_LIBAV_FUNCTIONS(X)                                                                             \
-  X(util, av_malloc)                                                                                       \
-  X(util, av_freep) X(util, av_max_alloc) X(util, av_log_set_level) X(util, av_dict_set)                   \
-      X(util, av_dict_free) X(util, av_frame_alloc) X(util, av_frame_free) X(util, av_strerror)            \
-          X(util, av_get_bytes_per_sample) X(util, av_sample_fmt_is_planar)                                \
-              X(util, av_channel_layout_channel_from_index) X(codec, avcodec_find_decoder)                 \
-                  X(codec, avcodec_alloc_context3) X(codec, avcodec_free_context)                          \
-                      X(codec, avcodec_parameters_to_context) X(codec, avcodec_open2)                      \
-                          X(codec, avcodec_send_packet) X(codec, avcodec_receive_frame)                    \
-                              X(codec, av_packet_alloc) X(codec, av_packet_free) X(codec, av_packet_unref) \
-                                  X(format, avformat_alloc_context) X(format, avformat_open_input)         \
-                                      X(format, avformat_close_input) X(format, avformat_find_stream_info) \
-                                          X(format, av_find_best_stream) X(format, av_read_frame)          \
-                                              X(format, avio_alloc_context) X(format, avio_context_free)
+#define CYB_LIBAV_FUNCTIONS(X)                                                                         \
+  X(util, av_malloc)                                                                                   \
+  X(util, av_freep)                                                                                    \
+  X(util, av_max_alloc)                                                                                \
+  X(util, av_log_set_level)                                                                            \
+  X(util, av_dict_set)                                                                                 \
+  X(util, av_dict_free) X(util, av_frame_alloc) X(util, av_frame_free) X(util, av_strerror)            \
+      X(util, av_get_bytes_per_sample) X(util, av_sample_fmt_is_planar)                                \
+          X(util, av_channel_layout_channel_from_index) X(codec, avcodec_find_decoder)                 \
+              X(codec, avcodec_alloc_context3) X(codec, avcodec_free_context)                          \
+                  X(codec, avcodec_parameters_to_context) X(codec, avcodec_open2)                      \
+                      X(codec, avcodec_send_packet) X(codec, avcodec_receive_frame)                    \
+                          X(codec, av_packet_alloc) X(codec, av_packet_free) X(codec, av_packet_unref) \
+                              X(format, avformat_alloc_context) X(format, avformat_open_input)         \
+                                  X(format, avformat_close_input) X(format, avformat_find_stream_info) \
+                                      X(format, av_find_best_stream) X(format, av_read_frame)          \
+                                          X(format, avio_alloc_context) X(format, avio_context_free)
 #define CYB_LIBAV_POINTER(library, name) decltype(&::name) name = nullptr;
   CYB_LIBAV_FUNCTIONS(CYB_LIBAV_POINTER)
 #undef CYB_LIBAV_POINTER
@@ -205,7 +208,8 @@ class LibavDecoder : public SoundDecoder {
   Error unreadable(int code, const char* what) const {
     char text[AV_ERROR_MAX_STRING_SIZE] = {};
     av_.av_strerror(code, text, sizeof text);
-    if (code == AVERROR_DEMUXER_NOT_FOUND || code == AVERROR_INVALIDDATA)
+    // EINVAL: a format that is known but not allowed.
+    if (code == AVERROR_DEMUXER_NOT_FOUND || code == AVERROR_INVALIDDATA || code == AVERROR(EINVAL))
       return error(ErrorKind::InvalidFile, "{}: found no sound in a format that is known", bytes_->name)
           .advise("give a recording (WAV, FLAC, OGG, MP3, M4A, WebM …), whole and as it was written");
     return error(ErrorKind::InvalidFile, "{}: {}: {}", bytes_->name, what, text)

@@ -110,9 +110,11 @@ std::vector<float> MelFrontEnd::log_power(std::span<const float> samples, int64_
   const auto n = static_cast<size_t>(s.n_fft), bins = static_cast<size_t>(tables_->bins());
   std::vector<Fft::Complex> in(n), out(n), work(static_cast<size_t>(tables_->fft.work()));
   std::vector<float> power[2] = {std::vector<float>(bins), std::vector<float>(bins)};
-  std::vector<float> result(static_cast<size_t>(frames * s.mels));
+  std::vector<float> result(static_cast<size_t>(frames * s.mels), std::log10(1e-10f));
+  // Frames that begin after the last sample are silent; only the mirror at the end could show them something.
+  const int64_t sounding = given + half >= length ? frames : std::min(frames, (given + half) / s.hop + 1);
   // Two real frames are one complex transform: the first in the real parts, the second in the imaginary ones.
-  for (int64_t frame = 0; frame < frames; frame += 2) {
+  for (int64_t frame = 0; frame < sounding; frame += 2) {
     const int64_t start = frame * s.hop - half;
     for (size_t i = 0; i < n; i++) {
       const int64_t at = start + static_cast<int64_t>(i);
@@ -124,7 +126,7 @@ std::vector<float> MelFrontEnd::log_power(std::span<const float> samples, int64_
       power[0][k] = static_cast<float>(std::norm(z + y) / 4);
       power[1][k] = static_cast<float>(std::norm(z - y) / 4);
     }
-    for (int64_t f = frame; f < std::min(frame + 2, frames); f++) {
+    for (int64_t f = frame; f < std::min(frame + 2, sounding); f++) {
       const float* p = power[f - frame].data();
       for (size_t m = 0; m < tables_->filters.size(); m++) {
         const Tables::Filter& filter = tables_->filters[m];

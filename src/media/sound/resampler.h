@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One channel from one rate to another, in blocks (soxr, 20-bit quality).
+// One channel from one rate to another, in blocks (soxr).
 #pragma once
 
 #include <memory>

@@ -71,14 +71,12 @@ Speaker speaker(int place) {
 
 class SndfileDecoder : public SoundDecoder {
  public:
-  SndfileDecoder(std::shared_ptr<const SoundBytes> bytes) : bytes_(std::move(bytes)), cursor_{bytes_->bytes} {
+  explicit SndfileDecoder(std::shared_ptr<const SoundBytes> bytes)
+      : bytes_(std::move(bytes)), cursor_{bytes_->bytes} {
     SF_VIRTUAL_IO io{cursor_length, cursor_seek, cursor_read, cursor_write, cursor_tell};
     SF_INFO info{};
     file_ = sf_open_virtual(&io, SFM_READ, &info, &cursor_);
-    if (!file_) {
-      reason_ = sf_strerror(nullptr);
-      return;
-    }
+    if (!file_) return;
     rate = info.samplerate;
     channels = info.channels;
     frames = info.frames;
@@ -96,7 +94,6 @@ class SndfileDecoder : public SoundDecoder {
   }
 
   bool opened() const { return file_ != nullptr; }
-  const std::string& reason() const { return reason_; }
 
   size_t read(std::span<float> out) override {
     const auto count = static_cast<sf_count_t>(out.size()) / channels;
@@ -108,19 +105,26 @@ class SndfileDecoder : public SoundDecoder {
   std::shared_ptr<const SoundBytes> bytes_;
   Cursor cursor_;
   SNDFILE* file_ = nullptr;
-  std::string reason_;
 };
 
-// Formats that are libsndfile's, by their first bytes. MP3 has no such mark without a tag: two frame headers.
+std::string_view beginning(std::span<const uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(bytes.size(), 16)};
+}
+
+// Formats that are libsndfile's, by their first bytes.
 bool is_known(std::span<const uint8_t> bytes) {
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
-                              std::min<size_t>(bytes.size(), 16));
-  for (const std::string_view mark : {"RIFF", "RIFX", "RF64", "FORM", "fLaC", "OggS", "caff", ".snd", "ID3"})
-    if (text.starts_with(mark)) return true;
-  return bytes.size() >= 4 && bytes[0] == 0xff && (bytes[1] & 0xe6) == 0xe2;  // MPEG layer III
+  for (const std::string_view mark : {"RIFF", "RIFX", "RF64", "FORM", "fLaC", "OggS", "caff", ".snd"})
+    if (beginning(bytes).starts_with(mark)) return true;
+  return is_mp3(bytes);
 }
 
 }  // namespace
+
+// A tag, or the header of a frame of layer III.
+bool is_mp3(std::span<const uint8_t> bytes) {
+  return beginning(bytes).starts_with("ID3") ||
+         (bytes.size() >= 4 && bytes[0] == 0xff && (bytes[1] & 0xe6) == 0xe2);
+}
 
 std::unique_ptr<SoundDecoder> decode_with_sndfile(std::shared_ptr<const SoundBytes> bytes) {
   if (!is_known(bytes->bytes)) return nullptr;

@@ -59,12 +59,31 @@ void mix(std::span<const float> frames, int channels, const std::vector<float>& 
   }
 }
 
+std::unique_ptr<SoundDecoder> choose(const std::shared_ptr<const SoundBytes>& bytes) {
+  std::unique_ptr<SoundDecoder> decoder;
+  if (is_mp3(bytes->bytes)) {  // libsndfile's MP3 library writes its complaints to the terminal
+    try {
+      return decode_with_libav(bytes);
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::Io) throw;
+    }
+  }
+  decoder = decode_with_sndfile(bytes);
+  if (!decoder) return decode_with_libav(bytes);
+  if (decoder->frames != 0) return decoder;
+  // A WAV file that was written into a pipe may say that it has no frames; libav looks for itself.
+  try {
+    return decode_with_libav(bytes);
+  } catch (const Error&) {
+    throw no_sound(bytes->name);
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<SoundDecoder> SoundDecoder::open(const std::string& path) {
   const auto bytes = SoundBytes::open(path);
-  std::unique_ptr<SoundDecoder> decoder = decode_with_sndfile(bytes);
-  if (!decoder) decoder = decode_with_libav(bytes);
+  std::unique_ptr<SoundDecoder> decoder = choose(bytes);
   check_sound_shape(bytes->name, decoder->rate, decoder->channels);
   decoder->name = bytes->name;
   decoder->file_bytes = bytes->bytes.size();

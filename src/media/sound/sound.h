@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recordings as samples. The format is known by the content, never by the name: WAV, FLAC, OGG, MP3, AIFF, AU
-// and CAF through libsndfile; M4A, WebM and what else there is through libav, where it is installed.
+// Recordings as samples. The format is known by the content, never by the name: WAV, FLAC, OGG, AIFF, AU and CAF
+// through libsndfile; MP3, M4A, WebM and what else there is through libav, where it is installed (MP3 without, too).
 #pragma once
 
 #include <cstdint>

@@ -105,6 +105,25 @@ void Fft::mixed(const Complex* in, int64_t stride, int64_t n, size_t factor, Com
     }
     return;
   }
+  if (p == 5) {
+    const double c1 = std::cos(2 * M_PI / 5), c2 = std::cos(4 * M_PI / 5);
+    const double s1 = std::sin(2 * M_PI / 5), s2 = std::sin(4 * M_PI / 5);
+    for (int64_t k = 0; k < m; k++) {
+      const Complex a = out[k], b = times(out[k + m], w[k * step]),
+                    c = times(out[k + 2 * m], w[2 * k * step]), d = times(out[k + 3 * m], w[3 * k * step]),
+                    e = times(out[k + 4 * m], w[4 * k * step]);
+      const Complex be = b + e, cd = c + d, b_e = b - e, c_d = c - d;
+      const Complex x = a + c1 * be + c2 * cd, y = a + c2 * be + c1 * cd;
+      const Complex u = s1 * b_e + s2 * c_d, v = s2 * b_e - s1 * c_d;
+      const Complex iu(-u.imag(), u.real()), iv(-v.imag(), v.real());
+      out[k] = a + be + cd;
+      out[k + m] = x - iu;
+      out[k + 2 * m] = y - iv;
+      out[k + 3 * m] = y + iv;
+      out[k + 4 * m] = x + iu;
+    }
+    return;
+  }
   Complex t[kLargestRadix + 1];
   for (int64_t k = 0; k < m; k++) {
     for (int64_t q = 0; q < p; q++) t[q] = times(out[q * m + k], w[q * k * step]);
