@@ -28,7 +28,7 @@ struct Reader {
   jmp_buf failed;
   char message[JMSG_LENGTH_MAX + 1] = "";
   bool ended = false;  // the data ended before the end marker
-  bool gap = false;    // and pixels were missing
+  bool gap = false;    // pixels were missing
 
   static Reader& of(void* common) {
     return *static_cast<Reader*>(static_cast<j_common_ptr>(common)->client_data);
@@ -46,7 +46,10 @@ struct Reader {
   longjmp(reader.failed, 1);
 }
 void take_message(j_common_ptr common, int level) {
-  if (level < 0 && common->err->msg_code == JWRN_HIT_MARKER) Reader::of(common).gap = true;
+  if (level >= 0 || common->err->msg_code != JWRN_HIT_MARKER) return;
+  // A lost restart marker costs a few pixels; any other one where pixels should be means that they end there.
+  const int marker = reinterpret_cast<j_decompress_ptr>(common)->unread_marker;
+  if (marker < JPEG_RST0 || marker > JPEG_RST0 + 7) Reader::of(common).gap = true;
 }
 void no_output(j_common_ptr) {}
 
@@ -122,7 +125,7 @@ bool read_rows(Reader* reader, PictureBuilder* builder, uint8_t* row, uint8_t* r
       builder->set_row(y, rgb);
     }
   }
-  if (reader->ended && reader->gap) {
+  if (reader->gap) {
     std::strcpy(reader->message, "the file ends too early");
     return false;
   }
