@@ -2,12 +2,17 @@
 #include "families/family.h"
 
 #include "families/bert_style.h"
+#include "families/clip_style.h"
+#include "families/convnext_style.h"
 #include "families/llama_style.h"
+#include "families/swin_style.h"
+#include "families/vit_style.h"
 
 namespace cyb {
 
 std::span<const Family> all_families() {
-  static const Family families[] = {llama_style(), bert_style()};
+  static const Family families[] = {llama_style(), bert_style(),  vit_style(),
+                                    clip_style(),  swin_style(),  convnext_style()};
   return families;
 }
 
