@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/encoder_commands.h"
 #include "cli/graph_model.h"
+#include "cli/picture_commands.h"
 #include "cli/run_options.h"
 #include "hub/store.h"
 #include "text/utf8.h"
@@ -86,7 +87,8 @@ void run(const RunOptions& o) {
     command.flags = o.flags;
     if (o.prompt) command.texts = {*o.prompt};
     command.json = o.json;
-    return run_encoder_task(task, command);
+    if (!is_picture_model(path)) return run_encoder_task(task, command);
+    return task == "classify" ? classify_pictures(command, {}, "") : embed_texts(command);
   }
   LanguageModel model(path, open_options(o.flags));
   if (!o.template_file.empty())

@@ -10,9 +10,9 @@ namespace cyb {
 
 void add_encoder_flags(CLI::App& c, EncoderCommand& o) {
   add_model_flags(c, o.flags);
-  c.add_option("TEXT", o.texts, "Texts (default: standard input, one a line)");
-  c.add_option("-f,--file", o.file, "A file with one text a line; -: standard input");
-  c.add_option("--batch", o.batch, "Texts computed at once; the results do not depend on it")
+  c.add_option("TEXT", o.texts, "Texts, or paths of pictures (default: standard input, one a line)");
+  c.add_option("-f,--file", o.file, "A file with one text or path a line; -: standard input");
+  c.add_option("--batch", o.batch, "Inputs computed at once; the results do not depend on it")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   c.add_flag("--json", o.json, "One object a line");

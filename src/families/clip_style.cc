@@ -14,7 +14,7 @@ using namespace ir;
 struct Pair {
   const char* model_type;
   const char* vision;  // its form; null: a tower of texts alone
-  bool causal;         // texts are read forwards, and their end has their vector; else the last position has it
+  bool causal;  // texts are read forwards, and their end has their vector; else the last position has it
   double eps;
   const char* act;
   int64_t vocab, hidden, ffn, layers, heads, positions;
@@ -130,15 +130,14 @@ class TextTower {
   ValueId hidden() {
     const int64_t d = t_.stack.hidden;
     tokens_ = n_.b.input("tokens", {DType::i32, {n_.b.dim("B"), n_.b.dim("T")}});
-    ValueId x = n_.b.op(
-        Op::TokenEmbed, {tokens_, n_.weight("embeddings.token_embedding.weight", {t_.vocab, d})},
-        TokenEmbedAttrs{}, "x.words");
+    ValueId x =
+        n_.b.op(Op::TokenEmbed, {tokens_, n_.weight("embeddings.token_embedding.weight", {t_.vocab, d})},
+                TokenEmbedAttrs{}, "x.words");
     const ValueId end = n_.slice(n_.shape_of(tokens_), 0, 1, 2, "time");
-    const ValueId places = n_.b.op(
-        Op::Slice,
-        {n_.weight("embeddings.position_embedding.weight", {t_.positions, d}), n_.integers({0}, "places.begin"),
-         end, n_.integers({0}, "places.axis")},
-        NoAttrs{}, "places");
+    const ValueId places = n_.b.op(Op::Slice,
+                                   {n_.weight("embeddings.position_embedding.weight", {t_.positions, d}),
+                                    n_.integers({0}, "places.begin"), end, n_.integers({0}, "places.axis")},
+                                   NoAttrs{}, "places");
     x = n_.add(x, places, "x.0");
     x = run_stack(n_.b, t_.stack, x);
     return n_.norm(x, "final_layer_norm", d, t_.stack.eps, "x.norm");
@@ -161,11 +160,9 @@ class TextTower {
     const ValueId at = n_.b.op(Op::Argmax, {ids}, ArgAttrs{1, true, false}, "end");
     return n_.b.op(Op::GatherNd, {x, at}, GatherNdAttrs{1}, "pooled");
   }
-  Nodes& nodes() { return n_; }
 
  private:
-  using Nodes = vit::Nodes;
-  Nodes n_;
+  vit::Nodes n_;
   const Text& t_;
   const Pair& p_;
   ValueId tokens_ = kNone;
@@ -184,7 +181,8 @@ void add_text(Program& program, const Config& c, const Pair& p, const char* grap
   const ValueId x = t.hidden(), pooled = t.pooled(x);
   b.output("hidden", x);
   b.output("pooled", pooled);
-  if (p.vision || width > 0) b.output("embedding", embedding(b, pooled, "text_projection", width, text.stack.hidden));
+  if (p.vision || width > 0)
+    b.output("embedding", embedding(b, pooled, "text_projection", width, text.stack.hidden));
 }
 
 // Logits of each picture for each text, from their embeddings.
@@ -210,8 +208,7 @@ Program build(const Config& c) {
     return program;
   }
   const int64_t projected = p.causal ? positive_setting(c, "architecture.projection_dim") : 0;
-  const vit::Tower tower =
-      vit::read_tower(c, vit::form_of(p.vision), "architecture.vision", "vision_model.");
+  const vit::Tower tower = vit::read_tower(c, vit::form_of(p.vision), "architecture.vision", "vision_model.");
   const int64_t width = projected > 0 ? projected : tower.stack.hidden;
   if (!p.causal && positive_setting(c, "architecture.text.projection_size") != width)
     throw c.invalid("architecture.text.projection_size", "vectors of texts have {} values, of pictures {}",

@@ -54,7 +54,8 @@ Model read(const Config& c) {
     throw c.invalid(kPart + "depths", "{} stages, {} widths", m.depths.size(), m.widths.size());
   for (size_t i = 0; i < m.depths.size(); i++)
     if (m.depths[i] < 1 || m.depths[i] > 1000 || m.widths[i] < 1 || m.widths[i] > 1 << 20)
-      throw c.invalid(kPart + "hidden_sizes", "stage {}: {} layers of {} channels", i, m.depths[i], m.widths[i]);
+      throw c.invalid(kPart + "hidden_sizes", "stage {}: {} layers of {} channels", i, m.depths[i],
+                      m.widths[i]);
   m.eps = epsilon_setting(c, kPart + "layer_norm_eps");
   m.act = activation_setting(c, kPart + "hidden_act");
   m.scaled = c.boolean(kPart + "layer_scale");
@@ -72,12 +73,14 @@ class ConvNext {
 
   // f32[B, C, h, w]
   ValueId hidden() {
-    ValueId x = n_.b.input("pixels", {DType::f32, {n_.b.dim("B"), m_.channels, n_.b.dim("H"), n_.b.dim("W")}});
+    ValueId x =
+        n_.b.input("pixels", {DType::f32, {n_.b.dim("B"), m_.channels, n_.b.dim("H"), n_.b.dim("W")}});
     int64_t width = m_.widths[0];
     x = conv(x, "embeddings.patch_embeddings", width, m_.channels, m_.patch, "patches");
     x = norm_channels(x, "embeddings.layernorm", width, "x.patches");
     for (size_t stage = 0; stage < m_.depths.size(); stage++) {
-      const std::string name = "encoder.stages." + std::to_string(stage) + ".", s = "." + std::to_string(stage);
+      const std::string name = "encoder.stages." + std::to_string(stage) + ".",
+                        s = "." + std::to_string(stage);
       if (stage > 0) {
         x = norm_channels(x, name + "downsampling_layer.0", width, "down.norm" + s);
         x = conv(x, name + "downsampling_layer.1", m_.widths[stage], width, 2, "down" + s);
@@ -96,12 +99,13 @@ class ConvNext {
   }
 
  private:
-  ValueId conv(ValueId x, const std::string& name, int64_t out, int64_t in, int64_t size, const std::string& result) {
+  ValueId conv(ValueId x, const std::string& name, int64_t out, int64_t in, int64_t size,
+               const std::string& result) {
     ConvAttrs attrs;
     attrs.strides = {size, size};
     return n_.b.op(Op::Conv2d,
-                   {x, n_.weight(name + ".weight", {out, in, size, size}), n_.weight(name + ".bias", {out})}, attrs,
-                   result);
+                   {x, n_.weight(name + ".weight", {out, in, size, size}), n_.weight(name + ".bias", {out})},
+                   attrs, result);
   }
 
   ValueId norm_channels(ValueId x, const std::string& name, int64_t width, const std::string& result) {
@@ -116,8 +120,8 @@ class ConvNext {
     wide.groups = width;
     ValueId y = n_.b.op(
         Op::Conv2d,
-        {x, n_.weight(name + "dwconv.weight", {width, 1, 7, 7}), n_.weight(name + "dwconv.bias", {width})}, wide,
-        "conv" + at);
+        {x, n_.weight(name + "dwconv.weight", {width, 1, 7, 7}), n_.weight(name + "dwconv.bias", {width})},
+        wide, "conv" + at);
     y = n_.permute(y, {0, 2, 3, 1}, "y.last" + at);
     y = n_.norm(y, name + "layernorm", width, 1e-6, "y.norm" + at);
     y = n_.activate(n_.linear(y, name + "pwconv1", 4 * width, width, true, "up" + at), m_.act, "act" + at);
@@ -129,14 +133,15 @@ class ConvNext {
 
   // Channels over the mean of all channels' lengths: weight · (y · part) + bias + y.
   ValueId response(ValueId y, const std::string& name, int64_t width, const std::string& at) {
-    ValueId length = n_.b.op(Op::ReduceSum, {n_.mul(y, y, "grn.squares" + at)}, ReduceAttrs{{1, 2}, true, false},
-                             "grn.sum" + at);
+    ValueId length = n_.b.op(Op::ReduceSum, {n_.mul(y, y, "grn.squares" + at)},
+                             ReduceAttrs{{1, 2}, true, false}, "grn.sum" + at);
     length = n_.b.op(Op::Sqrt, {length}, NoAttrs{}, "grn.length" + at);
     ValueId mean = n_.b.op(Op::ReduceMean, {length}, ReduceAttrs{{-1}, true, false}, "grn.mean" + at);
     const ValueId eps = n_.b.graph().add_constant("grn.eps" + at, Tensor::f32(Shape{}, {1e-6f}));
     mean = n_.add(mean, eps, "grn.least" + at);
     const ValueId part = n_.b.op(Op::Div, {length, mean}, NoAttrs{}, "grn.part" + at);
-    ValueId z = n_.mul(n_.weight(name + ".weight", {1, 1, 1, width}), n_.mul(y, part, "grn.y" + at), "grn.scaled" + at);
+    ValueId z = n_.mul(n_.weight(name + ".weight", {1, 1, 1, width}), n_.mul(y, part, "grn.y" + at),
+                       "grn.scaled" + at);
     z = n_.add(z, n_.weight(name + ".bias", {1, 1, 1, width}), "grn.biased" + at);
     return n_.add(z, y, "grn" + at);
   }

@@ -11,8 +11,8 @@
 namespace cyb {
 
 std::span<const Family> all_families() {
-  static const Family families[] = {llama_style(), bert_style(),  vit_style(),
-                                    clip_style(),  swin_style(),  convnext_style()};
+  static const Family families[] = {llama_style(), bert_style(), vit_style(),
+                                    clip_style(),  swin_style(), convnext_style()};
   return families;
 }
 

@@ -12,7 +12,8 @@
 namespace cyb {
 
 void set_default(Config& c, const std::string& key, ConfigValue value);
-// Keeps these keys of the table at `part` only: what trained the model, or tells its classes apart, is left out.
+// Keeps these keys of the table at `part` only: what trained the model, or tells its classes apart, is left
+// out.
 void keep_settings(Config& c, const std::string& part, const std::vector<const char*>& names);
 
 // A number of 1 to 2³¹. Throws InvalidConfig, as all of these do.

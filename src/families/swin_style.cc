@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every second layer's windows are shifted by half: the picture is rolled, and what was not neighbouring before
-// does not see each other (segments of the attention).
+// Every second layer's windows are shifted by half: the picture is rolled, and what was not neighbouring
+// before does not see each other (segments of the attention).
 #include "families/swin_style.h"
 
 #include "families/settings.h"
@@ -40,9 +40,9 @@ void complete(Config& c) {
   const bool classes = c.text(kPart + "head") != "none";
   if (classes) complete_labels(c);
   keep_settings(c, "architecture",
-                {"image_size", "patch_size", "num_channels", "embed_dim", "depths", "num_heads", "window_size",
-                 "mlp_ratio", "qkv_bias", "use_absolute_embeddings", "hidden_act", "layer_norm_eps", "head", "labels",
-                 "problem_type"});
+                {"image_size", "patch_size", "num_channels", "embed_dim", "depths", "num_heads",
+                 "window_size", "mlp_ratio", "qkv_bias", "use_absolute_embeddings", "hidden_act",
+                 "layer_norm_eps", "head", "labels", "problem_type"});
   c.set("inputs", std::vector<std::string>{"picture"});
   c.set("task", classes ? "classify" : "embed");
 }
@@ -73,7 +73,8 @@ Model read(const Config& c) {
   m.qkv_bias = c.boolean(kPart + "qkv_bias");
   m.positions = c.boolean(kPart + "use_absolute_embeddings");
   if (m.window > 64 || m.height / m.patch < 1 || m.width / m.patch < 1)
-    throw c.invalid(kPart + "window_size", "windows of {} in pictures of {} × {}", m.window, m.height, m.width);
+    throw c.invalid(kPart + "window_size", "windows of {} in pictures of {} × {}", m.window, m.height,
+                    m.width);
   const std::string head = c.text(kPart + "head");
   if (head != "none" && head != "classification")
     throw c.invalid(kPart + "head", "unknown head '{}'", head).advise("supported: none, classification");
@@ -101,7 +102,9 @@ class Swin {
     return n_.reshape(x, {0, -1, width_}, "x.tokens");
   }
   ValueId pooled(ValueId x) { return n_.mean(x, {1}, "pooled"); }
-  ValueId logits(ValueId pooled) { return n_.linear(pooled, "classifier", m_.labels, width_, true, "logits"); }
+  ValueId logits(ValueId pooled) {
+    return n_.linear(pooled, "classifier", m_.labels, width_, true, "logits");
+  }
 
  private:
   // Activations stay f32[B, h, w, C].
@@ -162,7 +165,8 @@ class Swin {
           for (int64_t xx = wx; xx < wx + size; xx++)
             ids.push_back(static_cast<int32_t>(region(y, h) * 3 + region(xx, w)));
     const int64_t count = h / size * (w / size);
-    const ValueId one = n_.b.graph().add_constant("segments.one" + at, Tensor::i32({count, size * size}, ids));
+    const ValueId one =
+        n_.b.graph().add_constant("segments.one" + at, Tensor::i32({count, size * size}, ids));
     const ValueId batch = n_.slice(n_.shape_of(x), 0, 0, 1, "segments.batch" + at);
     const ValueId repeats = n_.b.op(Op::Concat, {batch, n_.integers({1}, "segments.once" + at)}, AxisAttrs{0},
                                     "segments.repeats" + at);
@@ -183,8 +187,10 @@ class Swin {
     ValueId index = n_.b.op(Op::Sub, {n_.reshape(across, {-1, 1}, "place.down" + at), across}, NoAttrs{},
                             "place.difference" + at);
     const auto center = static_cast<int32_t>((size - 1) * wide + size - 1);
-    index = n_.add(index, g.add_constant("place.center" + at, Tensor::i32(Shape{}, {center})), "place.index" + at);
-    ValueId b = n_.b.op(Op::Gather, {n_.weight(name, {wide * wide, heads}), index}, AxisAttrs{0}, "bias.pairs" + at);
+    index = n_.add(index, g.add_constant("place.center" + at, Tensor::i32(Shape{}, {center})),
+                   "place.index" + at);
+    ValueId b =
+        n_.b.op(Op::Gather, {n_.weight(name, {wide * wide, heads}), index}, AxisAttrs{0}, "bias.pairs" + at);
     b = n_.permute(b, {2, 0, 1}, "bias.heads" + at);
     return n_.b.op(Op::Unsqueeze, {b}, AxesAttrs{{0}}, "bias" + at);
   }
@@ -203,7 +209,8 @@ class Swin {
     std::vector<ValueId> operands;
     for (const auto& part : parts) {
       const ValueId v = n_.linear(y, name + part.name, width_, width_, m_.qkv_bias, part.result + at);
-      operands.push_back(n_.reshape(v, {0, 0, heads, width_ / heads}, std::string(part.result) + ".heads" + at));
+      operands.push_back(
+          n_.reshape(v, {0, 0, heads, width_ / heads}, std::string(part.result) + ".heads" + at));
     }
     operands.resize(kSdpaSegments + 1, kNone);
     operands[kSdpaBias] = bias(name + "attention.self.relative_position_bias_table", heads, size, at);

@@ -141,8 +141,8 @@ void complete_tower(Config& c, const Form& f, const std::string& part) {
     if (c.boolean_or(key("use_swiglu_ffn"), false)) ffn = (ffn * 2 / 3 + 7) / 8 * 8;
     c.set(key("intermediate_size"), ffn);
   }
-  set_default(c, key("gated"), c.boolean_or(key("use_swiglu_ffn"), false) ||
-                                   c.boolean_or(key("use_gated_mlp"), false));
+  set_default(c, key("gated"),
+              c.boolean_or(key("use_swiglu_ffn"), false) || c.boolean_or(key("use_gated_mlp"), false));
   if (f.registers) set_default(c, key("num_register_tokens"), f.rotary ? 0 : 4);
   if (f.pooling == Pooling::probe) set_default(c, key("vision_use_head"), true);
   if (f.relative) {
@@ -156,30 +156,50 @@ void complete_tower(Config& c, const Form& f, const std::string& part) {
   }
   if (f.rotary) {
     set_default(c, key("rope_theta"), 100);
-    for (const auto& [name, value] : {std::pair{"query_bias", true}, {"key_bias", false}, {"value_bias", true},
-                                      {"proj_bias", true}, {"mlp_bias", true}})
+    for (const auto& [name, value] : {std::pair{"query_bias", true},
+                                      {"key_bias", false},
+                                      {"value_bias", true},
+                                      {"proj_bias", true},
+                                      {"mlp_bias", true}})
       set_default(c, key(name), value);
   } else {
     set_default(c, key("qkv_bias"), true);
   }
   keep_settings(c, part,
-                {"hidden_size",       "num_hidden_layers",
-                 "num_attention_heads", "num_channels",
-                 "patch_size",        "hidden_act",
-                 "layer_norm_eps",    "num_patches",
-                 "image_size",        "intermediate_size",
-                 "gated",             "num_register_tokens",
-                 "vision_use_head",   "use_absolute_position_embeddings",
-                 "use_relative_position_bias", "use_mean_pooling",
-                 "layer_scale",       "rope_theta",
-                 "query_bias",        "key_bias",
-                 "value_bias",        "proj_bias",
-                 "mlp_bias",          "qkv_bias",
-                 "head",              "labels",
-                 "pooler",            "projection",
-                 "projection_dim",    "problem_type",
-                 "text",              "vision",
-                 "logit_bias",        "nulls"});
+                {"hidden_size",
+                 "num_hidden_layers",
+                 "num_attention_heads",
+                 "num_channels",
+                 "patch_size",
+                 "hidden_act",
+                 "layer_norm_eps",
+                 "num_patches",
+                 "image_size",
+                 "intermediate_size",
+                 "gated",
+                 "num_register_tokens",
+                 "vision_use_head",
+                 "use_absolute_position_embeddings",
+                 "use_relative_position_bias",
+                 "use_mean_pooling",
+                 "layer_scale",
+                 "rope_theta",
+                 "query_bias",
+                 "key_bias",
+                 "value_bias",
+                 "proj_bias",
+                 "mlp_bias",
+                 "qkv_bias",
+                 "head",
+                 "labels",
+                 "pooler",
+                 "projection",
+                 "projection_dim",
+                 "problem_type",
+                 "text",
+                 "vision",
+                 "logit_bias",
+                 "nulls"});
 }
 
 Tower read_tower(const Config& c, const Form& f, const std::string& part, const std::string& prefix) {

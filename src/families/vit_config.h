@@ -64,9 +64,9 @@ struct Tower {
   int64_t rows = 14, columns = 14;  // of the grid that positions are trained for
   int64_t image_height = 224, image_width = 224;
   int64_t registers = 0;
-  bool mean = false;                          // Pooling::mean_norm
+  bool mean = false;  // Pooling::mean_norm
   bool position_table = true, relative = false;
-  bool pooler = false;                        // a layer and tanh behind the first token
+  bool pooler = false;  // a layer and tanh behind the first token
   bool pools = true;
   double theta = 100;
   // Tokens before the patches: of the position table, and all.

@@ -16,7 +16,8 @@ ValueId Nodes::linear(ValueId x, const std::string& name, int64_t out, int64_t i
   return b.op(Op::Matmul, std::move(operands), MatmulAttrs{}, result);
 }
 
-ValueId Nodes::norm(ValueId x, const std::string& name, int64_t width, double eps, const std::string& result) {
+ValueId Nodes::norm(ValueId x, const std::string& name, int64_t width, double eps,
+                    const std::string& result) {
   return b.op(Op::LayerNorm, {x, weight(name + ".weight", {width}), weight(name + ".bias", {width})},
               LayerNormAttrs{eps, -1}, result);
 }
@@ -62,8 +63,8 @@ ValueId Nodes::slice(ValueId x, int64_t axis, int64_t begin, int64_t end, const 
 }
 
 ValueId Nodes::at(ValueId x, int64_t axis, int64_t index, const std::string& result) {
-  const ValueId i = b.graph().add_constant(result + ".index",
-                                           Tensor::i32(Shape{}, {static_cast<int32_t>(index)}));
+  const ValueId i =
+      b.graph().add_constant(result + ".index", Tensor::i32(Shape{}, {static_cast<int32_t>(index)}));
   return b.op(Op::Gather, {x, i}, AxisAttrs{axis}, result);
 }
 

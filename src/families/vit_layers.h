@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks of pre-norm transformer layers, as towers of pictures and of their texts have them, and what the graphs
-// around them share.
+// Stacks of pre-norm transformer layers, as towers of pictures and of their texts have them, and what the
+// graphs around them share.
 #pragma once
 
 #include <functional>
@@ -87,7 +87,7 @@ class Nodes {
 
 // What a stack adds to its attention in one layer.
 struct AttentionExtras {
-  ValueId bias = ir::kNone;                             // f32[1, H, T, T]
+  ValueId bias = ir::kNone;                                  // f32[1, H, T, T]
   std::function<ValueId(ValueId, const std::string&)> turn;  // of queries and keys [B, T, H, D]
 };
 

@@ -20,7 +20,8 @@ Head head_of(const Config& c, const Form& form) {
   if (head == "classification" && form.head != Head::none) return form.head;
   if (head == "classification_pair" && form.distillation) return Head::class_pair;
   throw c.invalid(kPart + ".head", "unknown head '{}'", head)
-      .advise("supported: none, classification, and classification_pair for models with a distillation token");
+      .advise(
+          "supported: none, classification, and classification_pair for models with a distillation token");
 }
 
 void complete(Config& c) {
@@ -56,7 +57,8 @@ Program build(const Config& c) {
       if (c.boolean_or(kPart + ".projection", false)) {
         vit::Nodes n(b, "");
         const int64_t width = positive_setting(c, kPart + ".projection_dim");
-        const ValueId y = n.linear(pooled, "visual_projection", width, tower.stack.hidden, false, "projected");
+        const ValueId y =
+            n.linear(pooled, "visual_projection", width, tower.stack.hidden, false, "projected");
         b.output("embedding", n.normalized(y, "embedding"));
       }
     }

@@ -23,11 +23,11 @@ void VisionTower::read_pixels() {
 ValueId VisionTower::patches() {
   const int64_t p = t_.patch, d = t_.stack.hidden, c = t_.channels;
   if (t_.form->patch_rows) {
-    ValueId x = n_.reshape(pixels_, {0, 0, 0, -1, p}, "pixels.columns");       // B C H w p
-    x = n_.permute(x, {0, 1, 3, 4, 2}, "pixels.turned");                       // B C w p H
-    x = n_.reshape(x, {0, 0, 0, 0, -1, p}, "pixels.rows");                     // B C w p h p
+    ValueId x = n_.reshape(pixels_, {0, 0, 0, -1, p}, "pixels.columns");  // B C H w p
+    x = n_.permute(x, {0, 1, 3, 4, 2}, "pixels.turned");                  // B C w p H
+    x = n_.reshape(x, {0, 0, 0, 0, -1, p}, "pixels.rows");                // B C w p h p
     grid_ = n_.b.op(Op::Gather, {n_.shape_of(x), n_.integers({4, 2}, "grid.axes")}, AxisAttrs{0}, "grid");
-    x = n_.permute(x, {0, 4, 2, 5, 3, 1}, "pixels.patches");                   // B h w p p C
+    x = n_.permute(x, {0, 4, 2, 5, 3, 1}, "pixels.patches");  // B h w p p C
     x = n_.reshape(x, {0, -1, p * p * c}, "patches.rows");
     return n_.linear(x, t_.form->patches, d, p * p * c, t_.form->patch_bias, "patches");
   }
@@ -60,7 +60,10 @@ ValueId VisionTower::embed() {
       p = n_.reshape(p, {1, t_.rows, t_.columns, d}, "positions.grid");
       InterpolateAttrs attrs;
       attrs.mode = t_.form->linear ? InterpolateMode::linear : InterpolateMode::cubic;
-      attrs.antialias = t_.form->smooth;
+      if (t_.form->smooth) {  // as Pillow does it
+        attrs.antialias = attrs.exclude_outside = true;
+        attrs.cubic_a = -0.5;
+      }
       attrs.axes = {1, 2};
       p = n_.b.op(Op::Interpolate, {p, grid_}, attrs, "positions.resized");
       p = n_.reshape(p, {1, -1, d}, "positions.all");
@@ -82,8 +85,7 @@ ValueId VisionTower::embed() {
   if (t_.form->cls) place(token(t_.form->cls, 1), 0, "cls");
   if (t_.form->distillation) place(token(t_.form->distillation, 1), 1, "distillation");
   if (t_.registers > 0)
-    parts.push_back(
-        n_.for_each(token(t_.form->registers, t_.registers), x, {t_.registers, d}, "registers"));
+    parts.push_back(n_.for_each(token(t_.form->registers, t_.registers), x, {t_.registers, d}, "registers"));
   if (!parts.empty()) {
     parts.push_back(x);
     x = n_.b.op(Op::Concat, std::move(parts), AxisAttrs{1}, "x.tokens");
@@ -104,7 +106,8 @@ ValueId VisionTower::relative_index() {
   const ValueId down = n_.reshape(across, {-1, 1}, "relative.down");
   const auto center = static_cast<int32_t>((rows - 1) * wide + columns - 1);
   ValueId index = n_.b.op(Op::Sub, {down, across}, NoAttrs{}, "relative.difference");
-  index = n_.add(index, g.add_constant("relative.center", Tensor::i32(Shape{}, {center})), "relative.patches");
+  index =
+      n_.add(index, g.add_constant("relative.center", Tensor::i32(Shape{}, {center})), "relative.patches");
   const auto filled = [&](const Shape& shape, int32_t value, const char* name) {
     return g.add_constant(
         name, Tensor::i32(shape, std::vector<int32_t>(static_cast<size_t>(shape.elements()), value)));
@@ -129,7 +132,8 @@ ValueId VisionTower::relative_bias(int64_t layer, ValueId index) {
   return n_.b.op(Op::Unsqueeze, {bias}, AxesAttrs{{0}}, "bias" + at);
 }
 
-// cos and sin of each patch's angles, f32[N, 1, D / heads]: the places of patches along both axes are in −1 … 1.
+// cos and sin of each patch's angles, f32[N, 1, D / heads]: the places of patches along both axes are in −1
+// … 1.
 void VisionTower::make_turns() {
   Nodes& n = n_;
   Graph& g = n.b.graph();
@@ -140,7 +144,9 @@ void VisionTower::make_turns() {
     frequency.push_back(1.0f / static_cast<float>(std::pow(t_.theta, static_cast<double>(part))));
   }
   const ValueId f = g.add_constant("turn.frequency", Tensor::f32({1, quarter}, frequency));
-  const auto scalar = [&](float v, const char* name) { return g.add_constant(name, Tensor::f32(Shape{}, {v})); };
+  const auto scalar = [&](float v, const char* name) {
+    return g.add_constant(name, Tensor::f32(Shape{}, {v}));
+  };
   const ValueId half = scalar(0.5f, "turn.half"), two = scalar(2, "turn.two"), one = scalar(1, "turn.one"),
                 round = scalar(static_cast<float>(2 * std::numbers::pi), "turn.round");
   const ValueId first = g.add_constant("turn.zero", Tensor::i64(Shape{}, {0})),
@@ -160,11 +166,14 @@ void VisionTower::make_turns() {
     angles[axis] = n.mul(x, f, "turn.angle" + at);  // [count, quarter]
   }
   // Both for every patch: [rows, columns, quarter] each.
-  const ValueId shape = n.b.op(Op::Concat, {grid_, n.integers({quarter}, "turn.width")}, AxisAttrs{0}, "turn.shape");
-  const ValueId down = n.b.op(
-      Op::Expand, {n.b.op(Op::Unsqueeze, {angles[0]}, AxesAttrs{{1}}, "turn.down"), shape}, NoAttrs{}, "turn.y");
-  const ValueId across = n.b.op(
-      Op::Expand, {n.b.op(Op::Unsqueeze, {angles[1]}, AxesAttrs{{0}}, "turn.across"), shape}, NoAttrs{}, "turn.x");
+  const ValueId shape =
+      n.b.op(Op::Concat, {grid_, n.integers({quarter}, "turn.width")}, AxisAttrs{0}, "turn.shape");
+  const ValueId down =
+      n.b.op(Op::Expand, {n.b.op(Op::Unsqueeze, {angles[0]}, AxesAttrs{{1}}, "turn.down"), shape}, NoAttrs{},
+             "turn.y");
+  const ValueId across =
+      n.b.op(Op::Expand, {n.b.op(Op::Unsqueeze, {angles[1]}, AxesAttrs{{0}}, "turn.across"), shape},
+             NoAttrs{}, "turn.x");
   ValueId all = n.b.op(Op::Concat, {down, across, down, across}, AxisAttrs{2}, "turn.angles");
   all = n.reshape(all, {-1, 1, dim}, "turn.patches");
   cos_ = n.b.op(Op::Cos, {all}, NoAttrs{}, "turn.cos");
@@ -180,7 +189,8 @@ ValueId VisionTower::turned(ValueId x, const std::string& name) {
   const std::vector<ValueId> parts = n_.split(p, -1, {half, half}, {name + ".first", name + ".second"});
   const ValueId negative = n_.b.op(Op::Neg, {parts[1]}, NoAttrs{}, name + ".negative");
   const ValueId other = n_.b.op(Op::Concat, {negative, parts[0]}, AxisAttrs{3}, name + ".other");
-  const ValueId y = n_.add(n_.mul(p, cos_, name + ".cos"), n_.mul(other, sin_, name + ".sin"), name + ".turned");
+  const ValueId y =
+      n_.add(n_.mul(p, cos_, name + ".cos"), n_.mul(other, sin_, name + ".sin"), name + ".turned");
   return n_.b.op(Op::Concat, {before, y}, AxisAttrs{1}, name + ".all");
 }
 
@@ -203,10 +213,11 @@ ValueId VisionTower::pooled(ValueId x) {
   const int64_t d = t_.stack.hidden;
   if (t_.form->pooling == Pooling::probe) return probe(x);
   if (t_.mean)
-    return n_.norm(n_.mean(n_.slice(x, 1, t_.before(), kEnd, "x.patches"), {1}, "x.mean"), "pooler.layernorm", d,
-                   t_.stack.eps, "pooled");
+    return n_.norm(n_.mean(n_.slice(x, 1, t_.before(), kEnd, "x.patches"), {1}, "x.mean"), "pooler.layernorm",
+                   d, t_.stack.eps, "pooled");
   const ValueId first = n_.at(x, 1, 0, "x.first");
-  if (t_.form->pooling == Pooling::first_norm) return n_.norm(first, t_.form->norm, d, t_.stack.eps, "pooled");
+  if (t_.form->pooling == Pooling::first_norm)
+    return n_.norm(first, t_.form->norm, d, t_.stack.eps, "pooled");
   if (!t_.pooler) return first;
   return n_.activate(n_.linear(first, "pooler.dense", d, d, true, "pooler"), Activation::tanh, "pooled");
 }
@@ -220,12 +231,14 @@ ValueId VisionTower::probe(ValueId x) {
     const ValueId all = n_.b.op(Op::Matmul, {v, w, bias}, MatmulAttrs{}, name + ".qkv");
     return n_.split(all, -1, {d, d, d}, {name + ".q", name + ".k", name + ".v"});
   };
-  const std::vector<ValueId> own = parts(n_.weight("head.probe", {1, 1, d}), "probe"), of_x = parts(x, "pool");
+  const std::vector<ValueId> own = parts(n_.weight("head.probe", {1, 1, d}), "probe"),
+                             of_x = parts(x, "pool");
   const auto headed = [&](ValueId v, const std::string& name) {
     return n_.reshape(v, {0, 0, heads, head_dim}, name + ".heads");
   };
   const ValueId q = n_.for_each(headed(own[0], "probe.q"), x, {1, heads, head_dim}, "probe.each");
-  ValueId y = n_.b.op(Op::Sdpa, {q, headed(of_x[1], "pool.k"), headed(of_x[2], "pool.v")}, SdpaAttrs{}, "pool.a");
+  ValueId y =
+      n_.b.op(Op::Sdpa, {q, headed(of_x[1], "pool.k"), headed(of_x[2], "pool.v")}, SdpaAttrs{}, "pool.a");
   y = n_.reshape(y, {0, d}, "pool.flat");
   y = n_.linear(y, "head.attention.out_proj", d, d, true, "pool.o");
   ValueId f = n_.norm(y, "head.layernorm", d, t_.stack.eps, "pool.norm");

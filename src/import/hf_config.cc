@@ -12,6 +12,7 @@
 #include "import/encoder_names.h"
 #include "import/json_file.h"
 #include "import/sentence_transformers.h"
+#include "import/vision_names.h"
 
 namespace cyb {
 namespace {
@@ -208,6 +209,7 @@ HfSettings read_hf_settings(const std::string& folder_name) {
   const bool sentences = read_sentence_transformers(folder_name, &out.config, &out.warnings);
   if (const auto head = encoder_head(out.config.text("model_type"), sentences ? "" : architecture))
     out.config.set("architecture.head", *head);
+  read_vision_head(&out.config, architecture);
 
   ordered_json tokenizer_config = ordered_json::object();
   if (is_file(folder / "tokenizer_config.json"))

@@ -12,6 +12,7 @@
 #include "import/hf_preprocessor.h"
 #include "import/source_model.h"
 #include "import/tokenizer_json.h"
+#include "import/vision_names.h"
 
 namespace cyb {
 namespace {
@@ -91,9 +92,11 @@ class FolderModel : public SourceModel {
     warnings = std::move(settings.warnings);
     name = fs::absolute(folder).lexically_normal().filename().string();
     if (name.empty()) name = fs::absolute(folder).lexically_normal().parent_path().filename().string();
-    const TokenizerSpec tokenizer = tokenizer_from_folder(folder.string());
-    check_vocabulary(static_cast<int64_t>(tokenizer.tokens.size()));
-    vocab = write_vocab(tokenizer);
+    if (reads_texts(config)) {
+      const TokenizerSpec tokenizer = tokenizer_from_folder(folder.string());
+      check_vocabulary(static_cast<int64_t>(tokenizer.tokens.size()));
+      vocab = write_vocab(tokenizer);
+    }
     if (const auto pictures = read_picture_preprocessor(folder.string(), config.text("model_type")))
       preprocessor = pictures->print();
     weights_ = std::make_unique<SafetensorsModel>(files);
@@ -105,6 +108,7 @@ class FolderModel : public SourceModel {
     std::map<std::string, uint64_t> bytes_of_type;
     std::vector<SafeTensor> found = weights_->tensors();
     adapt_encoder_tensors(&found, &config, &ignored);
+    adapt_vision_tensors(&found, &config, &ignored);
     for (const SafeTensor& t : found) {
       bytes_of_type[to_string(t.type)] += t.size;
       if (const char* why = why_ignored(t.name)) {

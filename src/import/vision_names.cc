@@ -49,10 +49,12 @@ bool is_classifier(const std::string& name) {
 
 // Why the reference does not read the tensor; null: it does.
 const char* unread(const std::string& name, const Rules& rules, const std::string& head, bool mean_pooled) {
-  if (name.ends_with("position_ids") || name.ends_with("relative_position_index")) return "a buffer that counts";
+  if (name.ends_with("position_ids") || name.ends_with("relative_position_index"))
+    return "a buffer that counts";
   if (name == "embeddings.mask_token") return "for training with masked patches";
   if (is_classifier(name) && head == "none") return "the head for classes";
-  if (name.starts_with("pooler.") && !rules.pooler && !mean_pooled) return "a pooler that the model does not use";
+  if (name.starts_with("pooler.") && !rules.pooler && !mean_pooled)
+    return "a pooler that the model does not use";
   // A tower alone, cut out of a pair.
   const std::string type = rules.model_type;
   if (type.ends_with("_vision_model") && (name.starts_with("text_") || name.starts_with("logit_")))
@@ -63,7 +65,25 @@ const char* unread(const std::string& name, const Rules& rules, const std::strin
   return nullptr;
 }
 
+// A tower alone has the names that it has in a pair; newer files leave the first part out.
+const char* tower_prefix(std::string_view model_type) {
+  if (model_type.ends_with("_text_model")) return "text_model.";
+  return model_type.ends_with("_vision_model") ? "vision_model." : nullptr;
+}
+bool is_bare(const std::string& name) {
+  for (const char* part :
+       {"embeddings.", "encoder.", "final_layer_norm.", "pre_layrnorm.", "post_layernorm.", "head."})
+    if (name.starts_with(part)) return true;
+  return false;
+}
+
 }  // namespace
+
+bool reads_texts(const Config& config) {
+  const Rules* rules = rules_of(config.text("model_type"));
+  if (!rules) return true;
+  return !rules->prefix && !std::string_view(rules->model_type).ends_with("_vision_model");
+}
 
 void read_vision_head(Config* config, const std::string& architecture) {
   const Rules* rules = rules_of(config->text("model_type"));
@@ -85,10 +105,12 @@ void adapt_vision_tensors(std::vector<SafeTensor>* tensors, Config* config,
   const Rules* rules = rules_of(config->text("model_type"));
   if (!rules) return;
   const std::string head = config->text_or("architecture.head", "none");
-  const bool mean_pooled =
-      std::string_view(rules->model_type) == "beit" && config->boolean_or("architecture.use_mean_pooling", true);
+  const bool mean_pooled = std::string_view(rules->model_type) == "beit" &&
+                           config->boolean_or("architecture.use_mean_pooling", true);
+  const char* tower = tower_prefix(rules->model_type);
   std::vector<SafeTensor> kept;
   for (SafeTensor& t : *tensors) {
+    if (tower && is_bare(t.name)) t.name.insert(0, tower);
     if (rules->prefix && t.name.starts_with(rules->prefix)) t.name.erase(0, std::strlen(rules->prefix));
     if (const char* why = unread(t.name, *rules, head, mean_pooled))
       ignored->emplace_back(t.name, why);

@@ -11,12 +11,15 @@
 
 namespace cyb {
 
+// Whether a folder of this model type has a vocabulary: all but towers of pictures have.
+bool reads_texts(const Config& config);
+
 // Sets architecture.head or architecture.projection as the class says that the folder names. Throws
 // UnsupportedModel for heads that are not supported. Other model types: nothing happens.
 void read_vision_head(Config* config, const std::string& architecture);
 
-// Renames the tensors of these model types, and removes those that the reference does not read for the config's
-// head; `ignored` gets their names and why. Tells the config what only the tensors tell.
+// Renames the tensors of these model types, and removes those that the reference does not read for the
+// config's head; `ignored` gets their names and why. Tells the config what only the tensors tell.
 void adapt_vision_tensors(std::vector<SafeTensor>* tensors, Config* config,
                           std::vector<std::pair<std::string, std::string>>* ignored);
 

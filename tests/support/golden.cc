@@ -73,6 +73,7 @@ std::vector<std::string> names_in(const std::string& folder) {
 
 std::vector<std::string> tiny_golden_names() { return names_in("/llama_style"); }
 std::vector<std::string> encoder_golden_names() { return names_in("/bert_style"); }
+std::vector<std::string> vision_golden_names() { return names_in("/vit_style"); }
 std::vector<std::string> real_golden_names() { return names_in("/real"); }
 
 namespace {
@@ -104,6 +105,41 @@ EncoderGolden read_encoder_golden(const std::string& name) {
     q.values = as_values<float>(decode_base64(s.at("values").get<std::string>()));
     g.sequences.push_back(std::move(q));
   }
+  return g;
+}
+
+VisionGolden read_vision_golden(const std::string& name) {
+  const json j = read_json(goldens_folder() + "/vit_style/" + name + ".json");
+  VisionGolden g;
+  read_checkpoint(j, &g);
+  const auto values = [](const json& from, const char* key) {
+    return from.contains(key) ? as_values<float>(decode_base64(from.at(key).get<std::string>()))
+                              : std::vector<float>();
+  };
+  const auto read_outputs = [&](const json& from, VisionGolden::Outputs* to) {
+    to->hidden = values(from, "hidden");
+    to->pooled = values(from, "pooled");
+    to->embedding = values(from, "embedding");
+    to->logits = values(from, "logits");
+  };
+  for (const json& p : j.at("pictures")) {
+    VisionGolden::Picture picture;
+    read_outputs(p, &picture);
+    p.at("height").get_to(picture.height);
+    p.at("width").get_to(picture.width);
+    // Of about 1 in size, as weightgen.scale_of(1) gives them.
+    picture.pixels = generate(
+        g.seed,
+        {"pixels." + std::to_string(g.pictures.size()), {3, picture.height, picture.width}, 0, 1 / 37837.0f});
+    g.pictures.push_back(std::move(picture));
+  }
+  for (const json& t : j.at("texts")) {
+    VisionGolden::Text text;
+    read_outputs(t, &text);
+    t.at("ids").get_to(text.ids);
+    g.texts.push_back(std::move(text));
+  }
+  g.similarity = values(j, "similarity");
   return g;
 }
 

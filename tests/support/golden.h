@@ -67,6 +67,27 @@ struct EncoderGolden : TinyCheckpoint {
 std::vector<std::string> encoder_golden_names();
 EncoderGolden read_encoder_golden(const std::string& name);
 
+// tests/goldens/vit_style/NAME.json: towers of pictures, of texts, or both. Outputs that a model has not are
+// empty.
+struct VisionGolden : TinyCheckpoint {
+  struct Outputs {
+    std::vector<float> hidden, pooled, embedding, logits;
+  };
+  struct Picture : Outputs {
+    std::vector<float> pixels;  // [3, height, width]
+    int64_t height = 0, width = 0;
+  };
+  struct Text : Outputs {
+    std::vector<int32_t> ids;
+  };
+  std::vector<Picture> pictures;  // each computed alone
+  std::vector<Text> texts;
+  std::vector<float> similarity;  // [pictures, texts]
+};
+
+std::vector<std::string> vision_golden_names();
+VisionGolden read_vision_golden(const std::string& name);
+
 // tests/goldens/embeddings/NAME.json and NAME.bin, with the texts that they belong to
 struct EmbeddingGolden {
   int64_t dimensions = 0;

@@ -38,6 +38,26 @@ dino("dinov2_giant_swiglu_cls", "Dinov2ForImageClassification", "Dinov2Config", 
 dino("dinov2_registers", "Dinov2WithRegistersModel", "Dinov2WithRegistersConfig", num_register_tokens=3, size=24, w=20)
 simple_vit("dinov3_vit", "DINOv3ViTModel", "DINOv3ViTConfig", size=16, w=24, num_register_tokens=2, layerscale_value=1.0)
 
+BEIT = dict(use_relative_position_bias=True, layer_scale_init_value=0.1)
+simple_vit("beit", "BeitModel", "BeitConfig", **BEIT)
+simple_vit("beit_absolute_first", "BeitModel", "BeitConfig", use_absolute_position_embeddings=True, use_mean_pooling=False)
+simple_vit("beit_cls", "BeitForImageClassification", "BeitConfig", num_labels=5, use_mask_token=True, **BEIT)
+SWIN = dict(patch_size=4, embed_dim=16, depths=[2, 2], num_heads=[2, 4], window_size=4, mlp_ratio=2.0, drop_path_rate=0.0)
+
+
+def staged(name, cls, config, size=32, **kw):
+    family(name)(lambda: (tf(cls, cfg(config, image_size=size, **kw)), dict(pixel_values=image(size))))
+
+
+staged("swin", "SwinModel", "SwinConfig", **SWIN)
+staged("swin_cls", "SwinForImageClassification", "SwinConfig", num_labels=5, **SWIN)
+# 11 patches a side: windows are padded, and merging is
+staged("swin_padded", "SwinModel", "SwinConfig", size=44, **{**SWIN, "depths": [2, 2, 1], "num_heads": [2, 4, 4], "window_size": 3})
+NEXT = dict(hidden_sizes=[8, 16, 24, 32], depths=[1, 1, 2, 1])
+staged("convnext", "ConvNextModel", "ConvNextConfig", layer_scale_init_value=0.1, **NEXT)
+staged("convnext_cls", "ConvNextForImageClassification", "ConvNextConfig", layer_scale_init_value=0.1, num_labels=5, **NEXT)
+staged("convnextv2_cls", "ConvNextV2ForImageClassification", "ConvNextV2Config", num_labels=5, **NEXT)
+
 CLIP_T = dict(vocab_size=99, hidden_size=32, intermediate_size=56, num_hidden_layers=2, num_attention_heads=4,
               max_position_embeddings=16, projection_dim=24, bos_token_id=97, eos_token_id=98, pad_token_id=0)
 
