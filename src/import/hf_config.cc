@@ -10,6 +10,7 @@
 #include "format/config_from_json.h"
 #include "import/encoder_config.h"
 #include "import/encoder_names.h"
+#include "import/foreign_vision.h"
 #include "import/json_file.h"
 #include "import/sentence_transformers.h"
 #include "import/vision_names.h"
@@ -194,7 +195,9 @@ HfSettings read_hf_settings(const std::string& folder_name) {
   const fs::path folder(folder_name);
   HfSettings out;
   const fs::path config_path = folder / "config.json";
-  ordered_json json = read_json_object(config_path.string());
+  ordered_json json = is_open_clip_folder(folder_name) ? open_clip_config(folder_name)
+                                                       : read_json_object(config_path.string());
+  adapt_timm_config(&json);
   if (!json.contains("model_type") || !json["model_type"].is_string())
     throw error(ErrorKind::InvalidConfig, "{}: 'model_type' is missing", config_path.string())
         .advise("the folder must be a model of the transformers library");
@@ -219,6 +222,9 @@ HfSettings read_hf_settings(const std::string& folder_name) {
       length != tokenizer_config.end() && length->is_number_integer() && length->get<int64_t>() > 0 &&
       length->get<int64_t>() < kNoLimit)
     out.config.set("tokenizer.model_max_length", length->get<int64_t>());
+  if (const auto side = tokenizer_config.find("padding_side");
+      side != tokenizer_config.end() && side->is_string() && *side == "left")
+    out.config.set("tokenizer.padding_side", "left");
   for (const char* key : {"add_bos_token", "add_eos_token"})
     if (tokenizer_config.contains(key) && tokenizer_config[key].is_boolean())
       out.config.set(std::string("tokenizer.") + key, tokenizer_config[key].get<bool>());

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "import/encoder_names.h"
 #include "import/file_kind.h"
+#include "import/foreign_vision.h"
 #include "import/hf_config.h"
 #include "import/hf_preprocessor.h"
 #include "import/source_model.h"
@@ -93,7 +94,8 @@ class FolderModel : public SourceModel {
     name = fs::absolute(folder).lexically_normal().filename().string();
     if (name.empty()) name = fs::absolute(folder).lexically_normal().parent_path().filename().string();
     if (reads_texts(config)) {
-      const TokenizerSpec tokenizer = tokenizer_from_folder(folder.string());
+      TokenizerSpec tokenizer = tokenizer_from_folder(folder.string());
+      read_lower_case(config, &tokenizer);
       check_vocabulary(static_cast<int64_t>(tokenizer.tokens.size()));
       vocab = write_vocab(tokenizer);
     }
@@ -107,6 +109,7 @@ class FolderModel : public SourceModel {
   void add_tensors(const HfSettings& settings) {
     std::map<std::string, uint64_t> bytes_of_type;
     std::vector<SafeTensor> found = weights_->tensors();
+    adapt_foreign_tensors(&found, &config, &buffers_);
     adapt_encoder_tensors(&found, &config, &ignored);
     adapt_vision_tensors(&found, &config, &ignored);
     for (const SafeTensor& t : found) {
@@ -158,6 +161,7 @@ class FolderModel : public SourceModel {
   }
 
   std::unique_ptr<SafetensorsModel> weights_;
+  std::deque<std::vector<uint8_t>> buffers_;  // values in another order than in the files
 };
 
 }  // namespace
@@ -170,7 +174,7 @@ std::unique_ptr<SourceModel> open_hf_folder(const std::string& path) {
     folder = folder.parent_path().empty() ? fs::path(".") : folder.parent_path();
     if (is_weights(path)) files.push_back(path);
   }
-  if (!fs::exists(folder / "config.json", ignored))
+  if (!fs::exists(folder / "config.json", ignored) && !is_open_clip_folder(folder.string()))
     throw error(ErrorKind::InvalidFile, "{}: no config.json beside the weights", folder.string())
         .advise(
             "give a folder as the model hub has it: config.json, tokenizer files and safetensors together");

@@ -60,7 +60,8 @@ std::unique_ptr<SourceModel> open_source_model(const std::string& path,
   };
   if (fs::is_directory(status)) {
     no_weights();
-    if (fs::exists(fs::path(path) / "config.json", code)) return open_hf_folder(path);
+    for (const char* config : {"config.json", "open_clip_config.json"})
+      if (fs::exists(fs::path(path) / config, code)) return open_hf_folder(path);
     return open_gguf_folder(path);
   }
   const MappedFile file(path);

@@ -286,6 +286,10 @@ TokenizerSpec tokenizer_from_folder(const std::string& folder) {
     return fs::is_regular_file(path, code) ? read_file(path, uint64_t{256} << 20) : std::string();
   };
   std::string config = read("tokenizer_config.json");
+  // A tokenizer.json beside it is a conversion; the class reads this file.
+  if (config.find("\"SiglipTokenizer\"") != std::string::npos)
+    if (const std::string file = read("spiece.model"); !file.empty())
+      return tokenizer_from_sentencepiece(file, config);
   if (std::string file = read("tokenizer.json"); !file.empty()) return tokenizer_from_json(file, config);
   if (std::string file = read("tokenizer.model"); !file.empty())
     return tokenizer_from_sentencepiece(file, config);

@@ -43,6 +43,16 @@ TEST_P(SentencePieceFile, GivesTheIdsOfSentencePiece) {
 INSTANTIATE_TEST_SUITE_P(All, SentencePieceFile, testing::Values("sp_bpe", "sp_unigram"),
                          [](const auto& test) { return std::string(test.param); });
 
+TEST(SentencePiece, SiglipsClassReadsPlainWords) {
+  const Tokenizer t = golden::through_vocab(tokenizer_from_sentencepiece(
+      read_file(golden::path("sp_unigram.spm")), R"({"tokenizer_class": "SiglipTokenizer"})"));
+  const json g = golden::load("siglip.ids.json");
+  ASSERT_GE(g["texts"].size(), 300u);
+  for (size_t i = 0; i < g["texts"].size(); ++i)
+    EXPECT_EQ(t.encode(g["texts"][i].get<std::string>(), {false, true}), g["ids"][i].get<Ids>())
+        << g["texts"][i];
+}
+
 TEST(SentencePiece, EndsInAnErrorAtEveryTruncation) {
   std::string file = read_file(golden::path("sp_bpe.spm"));
   for (size_t n = 0; n < file.size(); n += n < 200 ? 1 : 97) {

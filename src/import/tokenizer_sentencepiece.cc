@@ -173,6 +173,20 @@ std::string escape_regex(std::string_view text) {
   return out;
 }
 
+// SigLIP's class: lower case without punctuation, and a prefix of its own before everything else.
+void add_plain_words(TokenizerSpec* spec) {
+  auto& normalizer = spec->normalizer;
+  normalizer.push_back(tokenizer_step("Replace", {{"pattern", "▁"}, {"content", " "}}));
+  normalizer.push_back(tokenizer_step("Prepend", {{"prepend", "▁"}}));
+  // Python knows the form of sigma that ends a word.
+  normalizer.push_back(tokenizer_step(
+      "Replace", {{"regex", R"((?<=[\p{Lu}\p{Ll}\p{Lt}])Σ(?![\p{Lu}\p{Ll}\p{Lt}]))"}, {"content", "ς"}}));
+  normalizer.push_back(tokenizer_step("Lowercase"));
+  normalizer.push_back(tokenizer_step("Replace", {{"regex", R"([!-\/:-@\[-`{-~])"}, {"content", ""}}));
+  normalizer.push_back(tokenizer_step("Replace", {{"regex", R"([\s\x1c-\x1f]+)"}, {"content", " "}}));
+  normalizer.push_back(tokenizer_step("Replace", {{"regex", R"( \z)"}, {"content", ""}}));
+}
+
 void add_steps(const Model& m, TokenizerSpec* spec) {
   auto& normalizer = spec->normalizer;
   if (!m.charsmap.empty())
@@ -226,6 +240,9 @@ void apply_class(const std::string& name, std::string_view config, TokenizerSpec
     spec->post_processor = {bos_eos_template(*spec, false, true)};
   } else if (is("LlamaTokenizer") || is("CodeLlamaTokenizer") || is("GemmaTokenizer")) {
     spec->post_processor = {bos_eos_template(*spec, true, false)};
+  } else if (name == "SiglipTokenizer") {
+    spec->post_processor = {bos_eos_template(*spec, false, true)};
+    spec->pad = spec->eos;
   } else if (!name.empty() && !is("PreTrainedTokenizer") && !is("TokenizersBackend")) {
     throw error(ErrorKind::Tokenizer,
                 "the tokenizer class '{}' may renumber the pieces of its SentencePiece model", name)
@@ -272,14 +289,18 @@ TokenizerSpec tokenizer_from_sentencepiece(std::string_view bytes, std::string_v
     derive_merges(&spec, m.scores, excluded, true);
   else
     spec.scores = m.scores;
-  add_steps(m, &spec);
-
   std::string name;
   if (!config.empty()) {
     nlohmann::json j = nlohmann::json::parse(config, nullptr, false);
     if (j.is_object() && j.contains("tokenizer_class") && j["tokenizer_class"].is_string())
       name = j["tokenizer_class"];
   }
+  if (name == "SiglipTokenizer") {
+    add_plain_words(&spec);
+    m.dummy_prefix = false;
+  }
+  add_steps(m, &spec);
+
   apply_class(name, config, &spec);
   if (!config.empty()) apply_tokenizer_config(config, &spec);
   check_tokenizer(spec);

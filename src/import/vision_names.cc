@@ -80,9 +80,18 @@ bool is_bare(const std::string& name) {
 }  // namespace
 
 bool reads_texts(const Config& config) {
-  const Rules* rules = rules_of(config.text("model_type"));
-  if (!rules) return true;
+  const std::string type = config.text("model_type");
+  const Rules* rules = rules_of(type);
+  if (!rules) return type != "timm";
   return !rules->prefix && !std::string_view(rules->model_type).ends_with("_vision_model");
+}
+
+void read_lower_case(const Config& config, TokenizerSpec* tokenizer) {
+  auto& steps = tokenizer->normalizer;
+  if (!config.text("model_type").starts_with("siglip") ||
+      std::any_of(steps.begin(), steps.end(), [](const TokenizerStep& s) { return s.type == "Lowercase"; }))
+    return;
+  steps.insert(steps.begin(), TokenizerStep{"Lowercase", {}});
 }
 
 void read_vision_head(Config* config, const std::string& architecture) {

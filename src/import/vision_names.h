@@ -8,11 +8,15 @@
 
 #include "format/config.h"
 #include "import/safetensors_file.h"
+#include "text/tokenizer_spec.h"
 
 namespace cyb {
 
 // Whether a folder of this model type has a vocabulary: all but towers of pictures have.
 bool reads_texts(const Config& config);
+
+// SigLIP's towers are trained on lower case, which not every tokenizer.json of them says.
+void read_lower_case(const Config& config, TokenizerSpec* tokenizer);
 
 // Sets architecture.head or architecture.projection as the class says that the folder names. Throws
 // UnsupportedModel for heads that are not supported. Other model types: nothing happens.

@@ -91,9 +91,10 @@ std::vector<Tensor> PictureModel::tokens(std::span<const std::string> texts, int
   if (truncated) *truncated = cut;
   const size_t length = whole_length_ ? most : std::min(most, (longest + kStep - 1) / kStep * kStep);
   const int32_t pad = tokenizer_->pad().value_or(tokenizer_->eos().value_or(0));
+  const bool left = whole_length_ && config().text_or("tokenizer.padding_side", "right") == "left";
   std::vector<Tensor> out;
   for (std::vector<int32_t>& ids : all) {
-    ids.resize(length, pad);
+    ids.insert(left ? ids.begin() : ids.end(), length - ids.size(), pad);
     out.push_back(Tensor::i32({1, static_cast<int64_t>(length)}, ids));
   }
   return out;

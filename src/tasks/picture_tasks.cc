@@ -63,6 +63,7 @@ PictureClassifier::PictureClassifier(const std::string& path, const OpenOptions&
   if (!model_.has("similarity"))
     throw error(ErrorKind::UnsupportedModel, "'{}' does not compare pictures with texts", path)
         .advise("leave --labels out, or use a model with two towers, such as CLIP or SigLIP");
+  compares_ = true;
   each_alone_ = c.boolean("architecture.logit_bias");
   std::vector<std::string> texts;
   for (const std::string& label : labels_) texts.push_back(filled(prompt, label));
@@ -77,7 +78,7 @@ PictureClassifier::PictureClassifier(const std::string& path, const OpenOptions&
 std::vector<std::vector<ScoredLabel>> PictureClassifier::classify(std::span<const Tensor> pixels,
                                                                   int64_t batch) {
   std::vector<std::vector<float>> logits;
-  if (texts_.elements() == 0) {
+  if (!compares_) {
     logits = model_.run("classify", "logits", pixels, batch);
   } else {
     const Tensor pictures = rows_of(model_.run(model_.vision_graph(), "embedding", pixels, batch));

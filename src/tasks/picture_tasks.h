@@ -22,7 +22,8 @@ class PictureClassifier {
  private:
   PictureModel model_;
   std::vector<std::string> labels_;
-  Tensor texts_;             // f32[labels, E], of labels that are compared
+  bool compares_ = false;    // labels are texts
+  Tensor texts_;             // their vectors, f32[labels, E]
   bool each_alone_ = false;  // scores are sigmoids
 };
 

@@ -82,6 +82,7 @@ void read_checkpoint(const json& j, TinyCheckpoint* g) {
   j.at("name").get_to(g->name);
   j.at("model_class").get_to(g->model_class);
   j.at("config").get_to(g->config);
+  g->config_file = j.value("config_file", g->config_file);
   g->config_old = j.value("config_old", std::string());
   j.at("seed").get_to(g->seed);
   j.at("vocab").get_to(g->vocab);
@@ -250,7 +251,7 @@ void write_checkpoint(const TinyCheckpoint& golden, const std::string& folder, b
   if (old_config && golden.config_old.empty())
     throw error(ErrorKind::Usage, "golden '{}' has no older config", golden.name);
   std::filesystem::create_directories(folder);
-  write_whole(folder + "/config.json", old_config ? golden.config_old : golden.config);
+  write_whole(folder + "/" + golden.config_file, old_config ? golden.config_old : golden.config);
   write_whole(folder + "/tokenizer.json", minimal_tokenizer(golden.vocab).dump());
 
   nlohmann::ordered_json header = {{"__metadata__", {{"format", "pt"}}}};

@@ -36,7 +36,8 @@ struct Sequence {
 struct TinyCheckpoint {
   std::string name;
   std::string model_class;
-  std::string config;      // config.json, verbatim
+  std::string config;  // config.json, verbatim
+  std::string config_file = "config.json";
   std::string config_old;  // the same settings with the keys of older checkpoints, or empty
   uint64_t seed = 0;
   int64_t vocab = 0;

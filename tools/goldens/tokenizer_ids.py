@@ -265,6 +265,14 @@ def unigram():
     return t
 
 
+def siglip():
+    """transformers' class over the file of sp_unigram; texts that hold no token of the class's own."""
+    from transformers import SiglipTokenizer
+    t = SiglipTokenizer(os.path.join(OUT, "sp_unigram.spm"))
+    clean = [s for s in TEXTS if "\0" not in s and not any(x in s for x in ("<unk>", "</s>"))]
+    dump("siglip.ids.json", {"texts": clean, "ids": [t(s)["input_ids"] for s in clean]})
+
+
 def unigram_trained():
     """Scores that are no f32; byte fallback; everything in one piece; specials that look like text."""
     t = train(M.Unigram(), trainers.UnigramTrainer(vocab_size=1600, special_tokens=["<unk>"], unk_token="<unk>",
@@ -287,6 +295,7 @@ def word_level():
 
 
 def small():
+    siglip()
     makers = {
         "byte_bpe": byte_bpe, "llama_bpe": lambda: llama_bpe(False), "metaspace_bpe": lambda: llama_bpe(True),
         "clip": clip, "plain_bpe": plain_bpe, "falcon": falcon, "bert_uncased": lambda: bert(True, None),

@@ -13,6 +13,7 @@ import tempfile
 
 import numpy as np
 import safetensors.numpy
+import safetensors.torch
 import torch
 import transformers
 
@@ -91,6 +92,113 @@ def in_patches(x, p, most):
     return n, dict(pixel_values=filled, pixel_attention_mask=mask, spatial_shapes=torch.tensor([[h // p, w // p]]))
 
 
+# Checkpoints under the names of other libraries: the reference's tensors are cut out of theirs.
+TIMM = [("cls_token", "vit.embeddings.cls_token"), ("dist_token", "deit.embeddings.distillation_token"),
+        ("pos_embed", "vit.embeddings.position_embeddings"), ("patch_embed.proj", "vit.embeddings.patch_embeddings.projection"),
+        ("blocks.", "vit.encoder.layer."), ("norm.", "vit.layernorm."), ("head_dist.", "distillation_classifier."),
+        ("head.", "classifier.")]
+TIMM_PARTS = [(".norm1.", ".layernorm_before."), (".norm2.", ".layernorm_after."), (".attn.proj.", ".attention.output.dense."),
+              (".mlp.fc1.", ".intermediate.dense."), (".mlp.fc2.", ".output.dense."), (".attn.qkv.", ".attention.attention.{}.")]
+CLIP = [("visual.conv1", "vision_model.embeddings.patch_embedding"), ("visual.class_embedding", "vision_model.embeddings.class_embedding"),
+        ("visual.positional_embedding", "vision_model.embeddings.position_embedding.weight"), ("visual.ln_pre", "vision_model.pre_layrnorm"),
+        ("visual.ln_post", "vision_model.post_layernorm"), ("visual.transformer.resblocks.", "vision_model.encoder.layers."),
+        ("visual.proj", "visual_projection.weight"), ("token_embedding", "text_model.embeddings.token_embedding"),
+        ("positional_embedding", "text_model.embeddings.position_embedding.weight"), ("transformer.resblocks.", "text_model.encoder.layers."),
+        ("ln_final", "text_model.final_layer_norm"), ("text_projection", "text_projection.weight")]
+CLIP_PARTS = [(".ln_1.", ".layer_norm1."), (".ln_2.", ".layer_norm2."), (".mlp.c_fc.", ".mlp.fc1."), (".mlp.c_proj.", ".mlp.fc2."),
+              (".attn.out_proj.", ".self_attn.out_proj."), (".attn.in_proj_", ".self_attn.{}_proj.")]
+
+
+def translated(name, begins, parts):
+    for a, b in begins:
+        if name.startswith(a):
+            name = b + name[len(a):]
+            break
+    for a, b in parts:
+        name = name.replace(a, b)
+    return name
+
+
+def foreign(name, hf_config, model_class, begins, parts, names_of, qkv, config, config_file):
+    """`names_of`: name → shape under the other library's names."""
+    rules = []
+    for n, shape in sorted(names_of.items()):
+        one = len(shape) == 1 and n.endswith("weight")
+        std = 0.1 if len(shape) <= 1 else 0.3 if "embed" in n or "token" in n else 1 / np.sqrt(np.prod(shape[1:]))
+        rules.append(dict(name=n, shape=list(shape), base=float(one) + 1.5 * (n == "logit_scale"), scale=weightgen.scale_of(std)))
+    tensors = {}
+    for r in rules:
+        value = weightgen.values(SEED, r)
+        to = translated(r["name"], begins, parts)
+        if r["name"] in ("visual.proj", "text_projection"):
+            value = value.T
+        if "{}" in to:
+            for part, third in zip(qkv, np.split(value, 3)):
+                tensors[to.format(part)] = torch.from_numpy(third.copy())
+        else:
+            tensors[to] = torch.from_numpy(value.copy(order="C"))
+    with tempfile.TemporaryDirectory() as d:
+        folder = pathlib.Path(d)
+        (folder / "config.json").write_text(hf_config.to_json_string())
+        safetensors.torch.save_file(tensors, str(folder / "model.safetensors"), metadata={"format": "pt"})
+        model, info = model_class.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
+    assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"], info
+    return model.eval(), rules, dict(config=json.dumps(config), config_file=config_file, model_class="")
+
+
+def layers_of(prefix, count, d, ff, names):
+    out = {}
+    for i in range(count):
+        for n, shape in names.items():
+            out[f"{prefix}{i}.{n}.weight"] = shape
+            out[f"{prefix}{i}.{n}.bias"] = shape[:1]
+    return out
+
+
+def timm_vit(distilled=False):
+    kind = "DeiT" if distilled else "ViT"
+    c = getattr(transformers, kind + "Config")(hidden_size=32, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, image_size=16,
+                                               patch_size=4, num_labels=5, layer_norm_eps=1e-6)
+    names = {"cls_token": (1, 1, 32), "pos_embed": (1, 17 + distilled, 32), "patch_embed.proj.weight": (32, 3, 4, 4),
+             "patch_embed.proj.bias": (32,), "norm.weight": (32,), "norm.bias": (32,), "head.weight": (5, 32), "head.bias": (5,)}
+    names |= layers_of("blocks.", 2, 32, 128, {"norm1": (32,), "norm2": (32,), "attn.qkv": (96, 32), "attn.proj": (32, 32),
+                                               "mlp.fc1": (128, 32), "mlp.fc2": (32, 128)})
+    if distilled:
+        names |= {"dist_token": (1, 1, 32), "head_dist.weight": (5, 32), "head_dist.bias": (5,)}
+    begins = [(a, b.replace("vit.", "deit.") if distilled else b) for a, b in TIMM]
+    if distilled:
+        begins[-1] = ("head.", "cls_classifier.")
+    config = dict(architecture="deit_test_distilled_patch4_16" if distilled else "vit_test_patch4_16", num_classes=5, num_features=32,
+                  global_pool="token", model_args=dict(num_heads=4, img_size=16), pretrained_cfg=dict(
+                      input_size=[3, 16, 16], interpolation="bicubic", crop_pct=0.9, mean=[0.5, 0.5, 0.5], std=[0.5, 0.5, 0.5], num_classes=5))
+    cls = transformers.DeiTForImageClassificationWithTeacher if distilled else transformers.ViTForImageClassification
+    return foreign("timm", c, cls, begins, TIMM_PARTS, names, ("query", "key", "value"), config, "config.json")
+
+
+def open_clip():
+    t = dict(hidden_size=24, intermediate_size=96, num_hidden_layers=2, num_attention_heads=3, vocab_size=99, max_position_embeddings=16,
+             hidden_act="gelu", eos_token_id=2, projection_dim=20)
+    v = dict(hidden_size=32, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, image_size=16, patch_size=4, hidden_act="gelu",
+             projection_dim=20)
+    c = transformers.CLIPConfig(text_config=t, vision_config=v, projection_dim=20)
+    layer = lambda d: {"ln_1": (d,), "ln_2": (d,), "attn.out_proj": (d, d), "mlp.c_fc": (4 * d, d), "mlp.c_proj": (d, 4 * d)}
+    names = {"visual.conv1.weight": (32, 3, 4, 4), "visual.class_embedding": (32,), "visual.positional_embedding": (17, 32),
+             "visual.ln_pre.weight": (32,), "visual.ln_pre.bias": (32,), "visual.ln_post.weight": (32,), "visual.ln_post.bias": (32,),
+             "visual.proj": (32, 20), "token_embedding.weight": (99, 24), "positional_embedding": (16, 24), "ln_final.weight": (24,),
+             "ln_final.bias": (24,), "text_projection": (24, 20), "logit_scale": ()}
+    names |= layers_of("visual.transformer.resblocks.", 2, 32, 128, layer(32)) | layers_of("transformer.resblocks.", 2, 24, 96, layer(24))
+    for p, d in (("visual.transformer.resblocks.", 32), ("transformer.resblocks.", 24)):
+        for i in range(2):
+            names |= {f"{p}{i}.attn.in_proj_weight": (3 * d, d), f"{p}{i}.attn.in_proj_bias": (3 * d,)}
+    config = dict(model_cfg=dict(embed_dim=20, vision_cfg=dict(image_size=16, layers=2, width=32, head_width=8, patch_size=4),
+                                 text_cfg=dict(context_length=16, vocab_size=99, width=24, heads=3, layers=2)),
+                  preprocess_cfg=dict(mean=[0.5, 0.5, 0.5], std=[0.5, 0.5, 0.5], interpolation="bicubic", resize_mode="shortest"))
+    return foreign("open_clip", c, transformers.CLIPModel, CLIP, CLIP_PARTS, names, ("q", "k", "v"), config, "open_clip_config.json")
+
+
+FOREIGN = {"timm_vit": (timm_vit, [(16, 16)]), "timm_deit_distilled": (lambda: timm_vit(True), [(16, 16)]), "open_clip": (open_clip, [(16, 16)])}
+
+
 def first(out, *names):
     for name in names:
         value = getattr(out, name, None)
@@ -118,12 +226,18 @@ def token_ids(config, count=3):
 
 
 def make(name):
-    registered, sizes, call = NAMES[name]
-    model, _ = tiny_models.REGISTRY[registered]()
-    model_class = type(model)
-    model.config.architectures = [model_class.__name__]
-    config_text, rules = model.config.to_json_string(), tensor_rules(model)
-    model = load(model_class, config_text, rules)
+    call, other = {}, {}
+    if name in FOREIGN:
+        build, sizes = FOREIGN[name]
+        model, rules, other = build()
+        model_class, config_text = type(model), ""
+    else:
+        registered, sizes, call = NAMES[name]
+        model, _ = tiny_models.REGISTRY[registered]()
+        model_class = type(model)
+        model.config.architectures = [model_class.__name__]
+        config_text, rules = model.config.to_json_string(), tensor_rules(model)
+        model = load(model_class, config_text, rules)
     c = model.config
     pair = hasattr(c, "text_config")
     pictures, texts, seen, read = [], [], [], []
@@ -169,6 +283,7 @@ def make(name):
             texts.append(dict(ids=ids[0].tolist(), **outputs(hidden=out.last_hidden_state, pooled=pooled, embedding=e)))
     golden = dict(name=name, model_class=model_class.__name__, made_with=versions(), config=config_text, seed=SEED, tensors=rules,
                   vocab=getattr(getattr(c, "text_config", c), "vocab_size", 0), pictures=pictures, texts=texts)
+    golden.update(other)
     if pair:
         logits = torch.cat(seen) @ torch.cat(read).T * model.logit_scale.exp()
         if hasattr(model, "logit_bias"):
@@ -184,9 +299,9 @@ def make(name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("names", nargs="*", default=list(NAMES))
+    parser.add_argument("names", nargs="*", default=list(NAMES) + list(FOREIGN))
     torch.set_grad_enabled(False)
-    for name in parser.parse_args().names or NAMES:
+    for name in parser.parse_args().names:
         make(name)
 
 

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+# Pictures from the command line, on tiny models with generated weights: classes, named classes, vectors of pictures and
+# texts in one space, and what goes wrong. That the values are right is the goldens' business.
+import json
+import math
+import os
+import random
+import struct
+import subprocess
+import tempfile
+import unittest
+import zlib
+
+from npy import read, write
+
+PROGRAM = os.environ.get("CYB_LLM", "build/release/cyb-llm")
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOKENIZER = os.path.join(HERE, "../data/tokenizer/clip.tokenizer.json")
+D, FF, SIZE, PATCH = 32, 64, 32, 8
+
+
+def png(path, width, height, pixel):
+    rows = b"".join(b"\0" + b"".join(bytes(pixel(x, y)) for x in range(width)) for y in range(height))
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    with open(path, "wb") as f:
+        f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def tensor(name, shape):
+    r = random.Random(name)
+    count = math.prod(shape)
+    scale = 0.3 if len(shape) < 2 else 1 / math.sqrt(math.prod(shape[1:]))
+    base = 1.0 if len(shape) == 1 and "norm" in name and name.endswith("weight") else 0.0
+    return [base + r.gauss(0, 1) * (0.1 if base else scale) for _ in range(count)]
+
+
+def checkpoint(folder, shapes, config):
+    os.makedirs(folder)
+    header, data = {}, b""
+    for name, shape in shapes.items():
+        values = struct.pack(f"<{math.prod(shape)}f", *tensor(name, shape))
+        header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(os.path.join(folder, "model.safetensors"), "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + data)
+    for name, value in (("config.json", config), ("preprocessor_config.json", {
+            "image_processor_type": "CLIPImageProcessor", "do_resize": True, "size": {"shortest_edge": SIZE}, "resample": 3,
+            "do_center_crop": True, "crop_size": {"height": SIZE, "width": SIZE}, "do_rescale": True, "rescale_factor": 1 / 255,
+            "do_normalize": True, "image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.25, 0.5], "do_convert_rgb": True})):
+        with open(os.path.join(folder, name), "w") as f:
+            json.dump(value, f)
+
+
+def linear(name, out, size):
+    return {f"{name}.weight": (out, size), f"{name}.bias": (out,)}
+
+
+def norm(name):
+    return {f"{name}.weight": (D,), f"{name}.bias": (D,)}
+
+
+def vit(folder):
+    shapes = {"vit.embeddings.cls_token": (1, 1, D), "vit.embeddings.position_embeddings": (1, 1 + (SIZE // PATCH) ** 2, D),
+              "vit.embeddings.patch_embeddings.projection.weight": (D, 3, PATCH, PATCH),
+              "vit.embeddings.patch_embeddings.projection.bias": (D,)}
+    layer = "vit.encoder.layer.0."
+    for part in ("query", "key", "value"):
+        shapes |= linear(layer + "attention.attention." + part, D, D)
+    shapes |= linear(layer + "attention.output.dense", D, D) | linear(layer + "intermediate.dense", FF, D)
+    shapes |= linear(layer + "output.dense", D, FF) | norm(layer + "layernorm_before") | norm(layer + "layernorm_after")
+    shapes |= norm("vit.layernorm") | linear("classifier", 4, D)
+    checkpoint(folder, shapes, {
+        "model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": D, "intermediate_size": FF,
+        "num_hidden_layers": 1, "num_attention_heads": 4, "image_size": SIZE, "patch_size": PATCH, "layer_norm_eps": 1e-12,
+        "id2label": {"0": "tabby cat", "1": "dog", "2": "red car", "3": "tree"}})
+
+
+def clip(folder):
+    with open(TOKENIZER, encoding="utf-8") as f:
+        tokenizer = json.load(f)
+    vocabulary = {**tokenizer["model"]["vocab"], **{t["content"]: t["id"] for t in tokenizer["added_tokens"]}}
+    shapes = {"vision_model.embeddings.class_embedding": (D,),
+              "vision_model.embeddings.patch_embedding.weight": (D, 3, PATCH, PATCH),
+              "vision_model.embeddings.position_embedding.weight": (1 + (SIZE // PATCH) ** 2, D),
+              "text_model.embeddings.token_embedding.weight": (max(vocabulary.values()) + 1, D),
+              "text_model.embeddings.position_embedding.weight": (24, D), "visual_projection.weight": (16, D),
+              "text_projection.weight": (16, D), "logit_scale": ()}
+    shapes |= norm("vision_model.pre_layrnorm") | norm("vision_model.post_layernorm") | norm("text_model.final_layer_norm")
+    for tower in ("vision_model", "text_model"):
+        layer = tower + ".encoder.layers.0."
+        for part in ("q_proj", "k_proj", "v_proj", "out_proj"):
+            shapes |= linear(layer + "self_attn." + part, D, D)
+        shapes |= linear(layer + "mlp.fc1", FF, D) | linear(layer + "mlp.fc2", D, FF)
+        shapes |= norm(layer + "layer_norm1") | norm(layer + "layer_norm2")
+    common = {"hidden_size": D, "intermediate_size": FF, "num_hidden_layers": 1, "num_attention_heads": 4}
+    checkpoint(folder, shapes, {
+        "model_type": "clip", "architectures": ["CLIPModel"], "projection_dim": 16,
+        "text_config": {**common, "vocab_size": max(vocabulary.values()) + 1, "max_position_embeddings": 24,
+                        "eos_token_id": vocabulary["<|endoftext|>"]},
+        "vision_config": {**common, "image_size": SIZE, "patch_size": PATCH}})
+    with open(os.path.join(folder, "tokenizer.json"), "w", encoding="utf-8") as f:
+        json.dump(tokenizer, f)
+    with open(os.path.join(folder, "tokenizer_config.json"), "w") as f:
+        json.dump({"bos_token": "<|startoftext|>", "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>",
+                   "model_max_length": 77}, f)
+
+
+class Pictures(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        at = lambda name: os.path.join(cls.folder.name, name)
+        cls.environment = dict(os.environ, CYB_HOME=at("home"))
+        cls.vit, cls.clip = at("vit.model"), at("clip.model")
+        vit(at("vit")), clip(at("clip"))
+        for source, out in (("vit", cls.vit), ("clip", cls.clip)):
+            done = subprocess.run([PROGRAM, "import", at(source), "--out", out], env=cls.environment, capture_output=True)
+            assert done.returncode == 0, done.stderr.decode()
+        cls.noise, cls.wide, cls.plain = at("noise.png"), at("wide picture.png"), at("plain.png")
+        r = random.Random(1)
+        png(cls.noise, 40, 33, lambda x, y: [r.randrange(256) for _ in range(3)])
+        png(cls.wide, 64, 20, lambda x, y: (4 * x, 255 - 4 * x, 12 * y))
+        png(cls.plain, 50, 50, lambda x, y: (200, 100, 50))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def call(self, *arguments, data=None):
+        return subprocess.run([PROGRAM, *arguments], input=data, capture_output=True, env=self.environment, timeout=120)
+
+    def works(self, *arguments, data=None):
+        done = self.call(*arguments, data=data)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        return done.stdout.decode()
+
+    def lines(self, *arguments, data=None):
+        return [json.loads(line) for line in self.works(*arguments, data=data).splitlines()]
+
+    def fails(self, *arguments):
+        done = self.call(*arguments)
+        self.assertNotEqual(done.returncode, 0)
+        error = done.stderr.decode()
+        self.assertTrue(error.startswith("error: ") and len(error.splitlines()) == 2, error)
+        return error
+
+    def test_classes_come_in_the_order_of_the_pictures(self):
+        results = self.lines("classify", self.vit, self.noise, self.wide, self.plain, "--json", "--top", "4")
+        self.assertEqual([r["picture"] for r in results], [self.noise, self.wide, self.plain])
+        for r in results:
+            scores = [x["score"] for x in r["labels"]]
+            self.assertEqual(sorted(scores, reverse=True), scores)
+            self.assertAlmostEqual(sum(scores), 1, 5)
+            self.assertEqual(sorted(x["label"] for x in r["labels"]), ["dog", "red car", "tabby cat", "tree"])
+        # Alone, and one after the other, they are the same.
+        for r in results:
+            self.assertEqual(self.lines("classify", self.vit, r["picture"], "--json")[0]["labels"], r["labels"])
+        self.assertEqual(self.lines("classify", self.vit, self.noise, self.wide, self.plain, "--json", "--batch", "1"), results)
+
+    def test_for_people(self):
+        one = self.works("classify", self.vit, self.noise, "--top", "2")
+        self.assertRegex(one, r"^[a-z ]+ 0\.\d{4}  [a-z ]+ 0\.\d{4}\n$")
+        two = self.works("classify", self.vit, self.noise, self.wide, "--top", "1").splitlines()
+        self.assertTrue(two[0].startswith(self.noise + ": ") and two[1].startswith(self.wide + ": "))
+
+    def test_run_chooses_by_task(self):
+        self.assertEqual(self.works("run", self.vit, self.noise), self.works("classify", self.vit, self.noise))
+        self.assertEqual(self.works("run", self.clip, self.noise), self.works("embed", self.clip, self.noise))
+
+    def test_standard_input_is_a_picture(self):
+        with open(self.noise, "rb") as f:
+            piped = self.lines("classify", self.vit, "-", "--json", data=f.read())
+        self.assertEqual(piped[0]["labels"], self.lines("classify", self.vit, self.noise, "--json")[0]["labels"])
+
+    def test_named_classes(self):
+        results = self.lines("classify", self.clip, self.noise, self.wide, "--labels", "a cat,a dog,the big red car", "--json")
+        for r in results:
+            self.assertAlmostEqual(sum(x["score"] for x in r["labels"]), 1, 5)
+            self.assertEqual(sorted(x["label"] for x in r["labels"]), ["a cat", "a dog", "the big red car"])
+        other = self.lines("classify", self.clip, self.noise, "--labels", "a cat,a dog,the big red car", "--template", "{}", "--json")
+        self.assertNotEqual(other[0]["labels"], results[0]["labels"])
+        self.assertIn("no {} for the label", self.fails("classify", self.clip, self.noise, "--labels", "a", "--template", "b"))
+
+    def test_vectors_of_pictures_and_texts_lie_in_one_space(self):
+        rows = self.lines("embed", self.clip, "a photo of a cat", self.noise, "x", self.wide)
+        self.assertEqual(["text" in r for r in rows], [True, False, True, False])
+        self.assertEqual(rows[1]["picture"], self.noise)
+        for r in rows:
+            self.assertEqual(len(r["embedding"]), 16)
+            self.assertAlmostEqual(sum(x * x for x in r["embedding"]), 1, 5)
+        table = self.lines("embed", self.clip, "a photo of a cat", self.noise, "--similarity")
+        a, b = rows[0]["embedding"], rows[1]["embedding"]
+        self.assertAlmostEqual(table[0]["similarity"][0], 1, 5)
+        self.assertAlmostEqual(table[0]["similarity"][1], sum(x * y for x, y in zip(a, b)), 4)
+
+    def test_a_plain_picture_gives_the_pixels_that_the_settings_ask_for(self):
+        pixels = os.path.join(self.folder.name, "pixels.npy")
+        values = [(v / 255 - m) / s for v, m, s in zip((200, 100, 50), (0.5, 0.4, 0.3), (0.2, 0.25, 0.5))]
+        write(pixels, [v for v in values for _ in range(SIZE * SIZE)], (1, 3, SIZE, SIZE))
+        folder = os.path.join(self.folder.name, "out")
+        self.works("run", self.vit, "--graph", "encode", "--input", "pixels=" + pixels, "--output-dir", folder)
+        shape, wanted = read(os.path.join(folder, "pooled.npy"))
+        self.assertEqual(shape, (1, D))
+        for a, b in zip(self.lines("embed", self.vit, self.plain)[0]["embedding"], wanted):
+            self.assertAlmostEqual(a, b, 4)
+
+    def test_what_goes_wrong_is_said(self):
+        self.assertIn("no classes of its own", self.fails("classify", self.clip, self.noise))
+        self.assertIn("does not compare pictures with texts", self.fails("classify", self.vit, self.noise, "--labels", "a,b"))
+        self.assertIn("there is no picture", self.fails("embed", self.vit, "a photo of a cat"))
+        self.fails("classify", self.vit, os.path.join(self.folder.name, "missing.png"))
+        broken = os.path.join(self.folder.name, "broken.png")
+        with open(self.noise, "rb") as f, open(broken, "wb") as g:
+            g.write(f.read()[:60])
+        self.assertIn("broken.png", self.fails("classify", self.vit, broken))
+
+
+if __name__ == "__main__":
+    unittest.main()
