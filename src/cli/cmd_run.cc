@@ -78,6 +78,7 @@ void run(const RunOptions& o) {
     check_program_options(o);
     return run_program(o, path);
   }
+  if (ModelFile(path).config().text_or("task", "") == "translate") return translate_texts(o, path);
   if (const std::string task = ModelFile(path).config().text_or("task", ""); is_encoder_task(task)) {
     if (!o.system.empty() || o.raw)
       throw error(ErrorKind::Usage,
@@ -232,6 +233,17 @@ void add_run_command(CLI::App& app) {
   c->add_flag("--verbose", o->verbose, "Tell context, tokens and speed on standard error");
   c->add_flag("--explain", o->explain,
               "After the answer: nodes before and after fusion, kernels, places, memory");
+  c->add_option("--from", o->search.from, "The language of the texts: en, en_XX, eng_Latn (translation)");
+  c->add_option("--to", o->search.to, "The language to write (translation)");
+  c->add_option("--task", o->search.task, "A task of the model's own list: summarization (T5 and its like)");
+  c->add_option("-f,--file", o->search.file, "A file with one text a line; -: standard input (translation)");
+  c->add_option("--beams", o->search.beams, "Sequences searched side by side (default: as the model says)")
+      ->check(CLI::Range(1, 64));
+  c->add_option("--length-penalty", o->search.length_penalty, "Above 0: longer results; below: shorter")
+      ->check(CLI::Range(-10.0, 10.0));
+  c->add_option("--batch", o->search.batch, "Texts computed at once; the results do not depend on it")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   add_graph_input_flags(*c, o->graph);
   c->add_option("--output", o->outputs, "NAME=file.npy: write an output; file.npz: all (default: print them)")
       ->allow_extra_args(false);
@@ -242,6 +254,8 @@ void add_run_command(CLI::App& app) {
       examples({"cyb-llm run smollm2 \"Why is the sky blue?\"", "cyb-llm run smollm2",
                 "git diff | cyb-llm run smollm2 --system \"Summarize this change.\"",
                 "cyb-llm run gemma3-270m \"Once upon a time\" --max-tokens 100 --temperature 0.8 --seed 7",
+                "cyb-llm run opus-mt-en-de.model \"How are you?\"",
+                "cyb-llm run nllb.model --from en --to pt -f lines.txt --beams 4 --json",
                 "cyb-llm run program.ir --input x=x.npy --output y=y.npy",
                 "cyb-llm run model.onnx --input images=random:1x3x320x320 --output-dir out"}));
   c->callback([o] { run(*o); });

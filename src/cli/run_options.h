@@ -24,6 +24,11 @@ struct RunOptions {
   std::vector<std::string> outputs;
   std::string output_dir;
   int64_t repeat = 1;
+  struct Search {  // of texts from texts
+    std::string from, to, task, file;
+    int64_t beams = 0, batch = 8;
+    std::optional<double> length_penalty;
+  } search;
   bool raw = false, json = false, verbose = false, explain = false, lookup = true;
 };
 
@@ -39,6 +44,9 @@ Answer answer(LanguageModel& model, const RunOptions& options, const std::vector
 
 // A line for --verbose.
 std::string timing_line(const Answer& a);
+
+// Texts into texts, for files whose task is translate.
+void translate_texts(const RunOptions& options, const std::string& path);
 
 // Runs a graph of a file on arrays.
 void run_program(const RunOptions& options, const std::string& path);

@@ -30,26 +30,6 @@ int64_t positive(const Config& c, const char* name) {
   return v;
 }
 
-// {"0": "NO", "1": "YES"} → ["NO", "YES"].
-void complete_labels(Config& c) {
-  constexpr int64_t kMost = 1 << 20;
-  const ConfigValue* ids = c.find(key("id2label"));
-  std::vector<std::string> labels;
-  if (ids && ids->is_table() && !ids->table()->empty()) {
-    const ConfigTable& table = *ids->table();
-    for (size_t i = 0; i < table.size(); i++) {
-      const ConfigValue* name = table.find(std::to_string(i));
-      if (!name || !name->is_text()) throw c.invalid(key("id2label"), "no text for label {}", i);
-      labels.push_back(*name->text());
-    }
-  } else {
-    const int64_t count = c.integer_or(key("num_labels"), 2);
-    if (count < 1 || count > kMost) throw c.invalid(key("num_labels"), "{} labels", count);
-    for (int64_t i = 0; i < count; i++) labels.push_back("LABEL_" + std::to_string(i));
-  }
-  set_default(c, "labels", labels);
-}
-
 // What cross-encoders make of their one logit.
 void complete_scores(Config& c) {
   std::string name = c.text_or(key("sbert_ce_default_activation_function"), "");
@@ -134,6 +114,26 @@ void complete_layers(Config& c, const Kind& k) {
 }
 
 }  // namespace
+
+// {"0": "NO", "1": "YES"} → ["NO", "YES"].
+void complete_labels(Config& c) {
+  constexpr int64_t kMost = 1 << 20;
+  const ConfigValue* ids = c.find(key("id2label"));
+  std::vector<std::string> labels;
+  if (ids && ids->is_table() && !ids->table()->empty()) {
+    const ConfigTable& table = *ids->table();
+    for (size_t i = 0; i < table.size(); i++) {
+      const ConfigValue* name = table.find(std::to_string(i));
+      if (!name || !name->is_text()) throw c.invalid(key("id2label"), "no text for label {}", i);
+      labels.push_back(*name->text());
+    }
+  } else {
+    const int64_t count = c.integer_or(key("num_labels"), 2);
+    if (count < 1 || count > kMost) throw c.invalid(key("num_labels"), "{} labels", count);
+    for (int64_t i = 0; i < count; i++) labels.push_back("LABEL_" + std::to_string(i));
+  }
+  set_default(c, "labels", labels);
+}
 
 void complete(Config& c) {
   const Kind& k = kind_of(c);

@@ -13,6 +13,7 @@
 #include "import/foreign_vision.h"
 #include "import/json_file.h"
 #include "import/sentence_transformers.h"
+#include "import/seq2seq_names.h"
 #include "import/vision_names.h"
 
 namespace cyb {
@@ -81,6 +82,45 @@ void read_token_ids(const ordered_json& json, Config* config) {
   config->set("generation.eos_token_id", ids);
 }
 
+// How an encoder-decoder searches.
+constexpr const char* kSearchKeys[] = {
+    "num_beams",
+    "length_penalty",
+    "early_stopping",
+    "no_repeat_ngram_size",
+    "min_length",
+    "min_new_tokens",
+    "max_length",
+    "max_new_tokens",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+    "decoder_start_token_id",
+    "bad_words_ids",
+    "suppress_tokens",
+    "begin_suppress_tokens",
+    "encoder_no_repeat_ngram_size",
+};
+
+void read_search(const ordered_json& json, const std::string& where, Config* config) {
+  for (const char* key : kSearchKeys)
+    if (json.contains(key) && !json[key].is_null() && !(json[key].is_array() && json[key].empty()))
+      config->set(std::string("generation.") + key, value_from_json(json[key], key, "generation", where));
+}
+
+// The same keys in the config of older folders; they count where there is no generation_config.json.
+void take_search(ordered_json& json, const fs::path& path, Config* config) {
+  const bool counts = !is_file(path.parent_path() / "generation_config.json");
+  if (counts)
+    read_search(json, path.string(), config);
+  else if (json.contains("decoder_start_token_id"))
+    read_search({{"decoder_start_token_id", json["decoder_start_token_id"]}}, path.string(), config);
+  if (counts && json.contains("repetition_penalty") && json["repetition_penalty"].is_number())
+    config->set("sampling.repetition_penalty",
+                value_from_json(json["repetition_penalty"], "repetition_penalty", "sampling", path.string()));
+  for (const char* key : kSearchKeys) json.erase(key);
+  json.erase("repetition_penalty");
+}
+
 void read_generation(const fs::path& folder, Config* config) {
   const fs::path path = folder / "generation_config.json";
   if (!is_file(path)) return;
@@ -93,6 +133,7 @@ void read_generation(const fs::path& folder, Config* config) {
   for (const char* key : {"max_new_tokens", "max_length"})
     if (json.contains(key) && json[key].is_number_integer())
       config->set(std::string("generation.") + key, json[key].get<int64_t>());
+  read_search(json, path.string(), config);
 }
 
 void read_templates(const ordered_json& value, const std::string& where, HfSettings* out) {
@@ -205,6 +246,7 @@ HfSettings read_hf_settings(const std::string& folder_name) {
   adapt_encoder_config(json, config_path.string());
   out.config.set("model_type", json["model_type"].get<std::string>());
   read_token_ids(json, &out.config);
+  if (json.value("is_encoder_decoder", false)) take_search(json, config_path, &out.config);
   const std::string architecture = architecture_of(json);
   for (const char* key : kNotArchitecture) json.erase(key);
   out.config.set("architecture", table_from_json(json, "architecture", config_path.string()));
@@ -213,6 +255,8 @@ HfSettings read_hf_settings(const std::string& folder_name) {
   if (const auto head = encoder_head(out.config.text("model_type"), sentences ? "" : architecture))
     out.config.set("architecture.head", *head);
   read_vision_head(&out.config, architecture);
+  if (const auto head = seq2seq_head(out.config.text("model_type"), architecture))
+    out.config.set("architecture.head", *head);
 
   ordered_json tokenizer_config = ordered_json::object();
   if (is_file(folder / "tokenizer_config.json"))

@@ -11,6 +11,7 @@
 #include "import/foreign_vision.h"
 #include "import/hf_config.h"
 #include "import/hf_preprocessor.h"
+#include "import/seq2seq_names.h"
 #include "import/source_model.h"
 #include "import/tokenizer_json.h"
 #include "import/vision_names.h"
@@ -96,7 +97,7 @@ class FolderModel : public SourceModel {
     if (reads_texts(config)) {
       TokenizerSpec tokenizer = tokenizer_from_folder(folder.string());
       read_lower_case(config, &tokenizer);
-      check_vocabulary(static_cast<int64_t>(tokenizer.tokens.size()));
+      check_vocabulary(tokenizer.first_unlisted.value_or(static_cast<uint32_t>(tokenizer.tokens.size())));
       vocab = write_vocab(tokenizer);
     }
     if (const auto pictures = read_picture_preprocessor(folder.string(), config.text("model_type")))
@@ -112,6 +113,7 @@ class FolderModel : public SourceModel {
     adapt_foreign_tensors(&found, &config, &buffers_);
     adapt_encoder_tensors(&found, &config, &ignored);
     adapt_vision_tensors(&found, &config, &ignored);
+    adapt_seq2seq_tensors(&found, &config, &ignored);
     for (const SafeTensor& t : found) {
       bytes_of_type[to_string(t.type)] += t.size;
       if (const char* why = why_ignored(t.name)) {

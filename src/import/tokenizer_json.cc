@@ -11,6 +11,7 @@
 #include "import/tokenizer_common.h"
 #include "import/tokenizer_sentencepiece.h"
 #include "import/tokenizer_steps.h"
+#include "import/tokenizer_vocabulary.h"
 
 namespace cyb {
 namespace {
@@ -295,7 +296,16 @@ TokenizerSpec tokenizer_from_folder(const std::string& folder) {
     return tokenizer_from_sentencepiece(file, config);
   if (std::string file = read("spiece.model"); !file.empty())
     return tokenizer_from_sentencepiece(file, config);
-  throw error(ErrorKind::Tokenizer, "'{}' holds no tokenizer.json, tokenizer.model or spiece.model", folder)
+  if (const std::string vocabulary = read("vocab.json"); !vocabulary.empty())
+    for (const char* name : {"source.spm", "sentencepiece.bpe.model"})
+      if (const std::string file = read(name); !file.empty())
+        return tokenizer_from_vocabulary(file, vocabulary, config);
+  if (std::string file = read("sentencepiece.bpe.model"); !file.empty())
+    return tokenizer_from_sentencepiece(file, config);
+  throw error(
+      ErrorKind::Tokenizer,
+      "'{}' holds no tokenizer.json, tokenizer.model, spiece.model, sentencepiece.bpe.model or source.spm",
+      folder)
       .advise(
           "save the tokenizer with transformers' AutoTokenizer.save_pretrained, which writes tokenizer.json");
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "import/language_codes.h"
 #include "import/tokenizer_common.h"
 #include "import/tokenizer_json.h"
 #include "text/charsmap.h"
@@ -224,6 +225,63 @@ void add_steps(const Model& m, TokenizerSpec* spec) {
         tokenizer_step("Strip", {{"content", " "}, {"start", int64_t{1}}, {"stop", int64_t{0}}}));
 }
 
+// Pieces under the numbers that the class gives them: its own tokens, the model's from the first normal one,
+// languages.
+struct Numbering {
+  std::vector<std::string> before;
+  size_t skipped = 0;  // pieces of the model that `before` stands for
+  int32_t pad = 1, eos = 2, unk = 3, bos = 0;
+  std::span<const char* const> languages;
+  bool mask = false;
+};
+
+std::optional<Numbering> numbering_of(const std::string& name) {
+  const auto is = [&](std::string_view prefix) { return name.starts_with(prefix); };
+  Numbering n;
+  if (is("MBartTokenizer") || is("MBart50Tokenizer") || is("XLMRobertaTokenizer")) {
+    n.before = {"<s>", "<pad>", "</s>", "<unk>"};
+    n.skipped = 3;
+    n.mask = true;
+    if (is("MBart50Tokenizer")) n.languages = mbart50_languages();
+    if (is("MBartTokenizer")) n.languages = mbart_languages();
+    return n;
+  }
+  if (is("PegasusTokenizer")) {
+    n.before = {"<pad>", "</s>", "<mask_1>", "<mask_2>"};
+    for (int i = 2; i < 103; i++) n.before.push_back(fmt::format("<unk_{}>", i));
+    n.skipped = 2;
+    n.pad = 0, n.eos = 1, n.unk = 105, n.bos = -1;
+    return n;
+  }
+  return std::nullopt;
+}
+
+void renumber(const Numbering& n, Model* m) {
+  if (m->pieces.size() <= n.skipped + 1) damaged("it has too few pieces for its class");
+  Model old = std::move(*m);
+  *m = old;
+  m->pieces = {};
+  m->scores.clear();
+  m->types.clear();
+  const auto add = [m](std::string_view piece, double score, int type) {
+    m->pieces.push_back(piece);
+    m->scores.push_back(score);
+    m->types.push_back(type);
+  };
+  for (const std::string& piece : n.before) add(piece, 0, piece == "<unk>" ? kUnknown : kControl);
+  for (uint32_t id = static_cast<uint32_t>(n.skipped); id < old.pieces.size(); id++)
+    add(old.pieces[id], old.scores[id], old.types[id]);
+  for (const char* language : n.languages) add(language, 0, kControl);
+  if (n.mask) add("<mask>", 0, kControl);
+  m->pad = n.pad, m->eos = n.eos, m->unk = n.unk, m->bos = n.bos;
+}
+
+TokenizerStep single_template(std::vector<std::string> parts) {
+  std::vector<std::string> pair = parts;
+  pair.insert(std::find(pair.begin(), pair.end(), "$A:0") + 1, "$B:0");
+  return tokenizer_step("TemplateProcessing", {{"single", std::move(parts)}, {"pair", std::move(pair)}});
+}
+
 // What the class in tokenizer_config.json does beyond the file.
 void apply_class(const std::string& name, std::string_view config, TokenizerSpec* spec) {
   auto is = [&](std::string_view prefix) { return name.starts_with(prefix); };
@@ -243,6 +301,14 @@ void apply_class(const std::string& name, std::string_view config, TokenizerSpec
   } else if (name == "SiglipTokenizer") {
     spec->post_processor = {bos_eos_template(*spec, false, true)};
     spec->pad = spec->eos;
+  } else if (is("MBartTokenizer")) {
+    spec->post_processor = {single_template({"$A:0", "</s>:0", "en_XX:0"})};
+  } else if (is("MBart50Tokenizer")) {
+    spec->post_processor = {single_template({"en_XX:0", "$A:0", "</s>:0"})};
+  } else if (is("XLMRobertaTokenizer")) {
+    spec->post_processor = {bos_eos_template(*spec, true, true)};
+  } else if (is("PegasusTokenizer")) {
+    spec->post_processor = {bos_eos_template(*spec, false, true)};
   } else if (!name.empty() && !is("PreTrainedTokenizer") && !is("TokenizersBackend")) {
     throw error(ErrorKind::Tokenizer,
                 "the tokenizer class '{}' may renumber the pieces of its SentencePiece model", name)
@@ -256,6 +322,13 @@ void apply_class(const std::string& name, std::string_view config, TokenizerSpec
 
 TokenizerSpec tokenizer_from_sentencepiece(std::string_view bytes, std::string_view config) {
   Model m = read_model(bytes);
+  std::string name;
+  if (!config.empty()) {
+    nlohmann::json j = nlohmann::json::parse(config, nullptr, false);
+    if (j.is_object() && j.contains("tokenizer_class") && j["tokenizer_class"].is_string())
+      name = j["tokenizer_class"];
+  }
+  if (const auto n = numbering_of(name)) renumber(*n, &m);
   if (m.model_type != 1 && m.model_type != 2)
     throw error(ErrorKind::Tokenizer, "SentencePiece model of kind {}", m.model_type)
         .advise("unigram (1) and BPE (2) are supported");
@@ -289,12 +362,6 @@ TokenizerSpec tokenizer_from_sentencepiece(std::string_view bytes, std::string_v
     derive_merges(&spec, m.scores, excluded, true);
   else
     spec.scores = m.scores;
-  std::string name;
-  if (!config.empty()) {
-    nlohmann::json j = nlohmann::json::parse(config, nullptr, false);
-    if (j.is_object() && j.contains("tokenizer_class") && j["tokenizer_class"].is_string())
-      name = j["tokenizer_class"];
-  }
   if (name == "SiglipTokenizer") {
     add_plain_words(&spec);
     m.dummy_prefix = false;

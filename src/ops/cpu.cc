@@ -39,6 +39,7 @@ const cpu::KernelTable& cpu_kernel_table() {
     cpu::add_spectral_rows(t);
     cpu::add_random_rows(t);
     cpu::add_rope_rows(t);
+    cpu::add_sinusoidal_rows(t);
     cpu::add_matmul_rows(t);
     cpu::add_embed_rows(t);
     cpu::add_attention_rows(t);

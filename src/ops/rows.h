@@ -38,6 +38,7 @@ void add_det_rows(KernelTable& table);
 void add_spectral_rows(KernelTable& table);
 void add_random_rows(KernelTable& table);
 void add_rope_rows(KernelTable& table);
+void add_sinusoidal_rows(KernelTable& table);
 void add_matmul_rows(KernelTable& table);
 void add_text_rows(KernelTable& table);
 void add_embed_rows(KernelTable& table);

@@ -37,6 +37,10 @@ const Example kExamples[] = {
     {"u = const f32[1, 3] [1, 2, 3]\ni = const i64[1, 3] [0, 1, 1]\ny = scatter_elements(x, i, u) axis=0 "
      "reduction=mul\n",
      "f32[2, 3]", "[1, 5, 2, 4, 6, 18]"},
+    {"p = const i32[2] [0, 3]\ny = sinusoidal_embed(p) dims=4 max_period=100\n", "f32[2, 4]",
+     "[0, 0, 1, 1, 0.14112, 0.29552022, -0.9899925, 0.9553365]"},
+    {"p = const f32[1] [2]\ny = sinusoidal_embed(p) dims=4 max_period=100 shift=1 scale=0.5 cosine_first\n",
+     "f32[1, 4]", "[0.5403023, 0.99995, 0.84147096, 0.009999833]"},
     {"k = const i64[] 2\ny, i = top_k(x, k)\n", "f32[2, 2]", "[5, 2, 6, 4]"},
     {"k = const i64[] 2\nz, y = top_k(x, k) smallest\n", "i64[2, 2]", "[0, 2, 1, 0]"},
     {"a = const i64[1] [1]\ny = reduce_sum(x, a)\n", "f32[2]", "[8, 13]"},

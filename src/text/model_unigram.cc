@@ -33,6 +33,7 @@ class Unigram : public TokenModel {
     if (spec->byte_fallback) bytes_ = byte_token_ids(vocabulary);
     double lowest = std::numeric_limits<double>::infinity();
     for (uint32_t id = 0; id < scores_.size(); ++id) {
+      if (scores_[id] == -std::numeric_limits<double>::infinity()) continue;
       lowest = std::min(lowest, scores_[id]);
       std::string_view text = vocabulary.tokens[id];
       if (!text.empty() && !vocabulary.hidden[id] && id != spec->unk) trie_.insert(text, id);

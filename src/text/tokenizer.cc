@@ -159,8 +159,13 @@ struct Tokenizer::Impl {
                    TokenModel::Scratch* scratch) const {
     PieceList list{std::string(text), {{0, text.size(), at_start}}};
     pre_tokenizer.apply(&list);
+    const size_t first = ids->size();
     for (const Piece& piece : list.pieces)
       model->encode(std::string_view(list.text).substr(piece.begin, piece.end - piece.begin), ids, scratch);
+    if (!spec.first_unlisted || !spec.unk) return;
+    for (size_t i = first; i < ids->size(); i++)
+      if (static_cast<uint32_t>((*ids)[i]) >= *spec.first_unlisted)
+        (*ids)[i] = static_cast<int32_t>(*spec.unk);
   }
 
   std::vector<int32_t> encode_plain(std::string_view input, bool parse_special) const {

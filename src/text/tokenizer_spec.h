@@ -54,7 +54,7 @@ struct TokenizerSpec {
   TokenizerModel model = TokenizerModel::bpe;
   StringTable tokens;          // by id; an empty text is an id without token
   StringTable merges;          // BPE, best first: left, right, left, right, …
-  std::vector<double> scores;  // Unigram, by id; tokens after the last score are added tokens only
+  std::vector<double> scores;  // Unigram, by id; those with −inf and after the last score are never given
   std::vector<AddedToken> added;
 
   bool byte_fallback = false;         // BPE, Unigram: unknown characters become <0x00>…<0xFF>
@@ -67,6 +67,8 @@ struct TokenizerSpec {
   std::vector<TokenizerStep> normalizer, pre_tokenizer, post_processor, decoder;
 
   std::optional<uint32_t> unk;  // what the model gives for what it does not know
+  // Ids from here on are pieces that the model has no number for: it gives `unk` for each.
+  std::optional<uint32_t> first_unlisted;
   // Roles of tokens.
   std::optional<uint32_t> bos, eos, pad, sep, cls, mask;
 

@@ -23,6 +23,7 @@ TokenizerSpec sample() {
   s.continuing_prefix = "##";
   s.end_suffix = "</w>";
   s.unk = 1;
+  s.first_unlisted = 11;
   s.bos = s.pad = 0;
   s.normalizer = {{"Replace", {{"pattern", " "}, {"content", "▁\n\""}}}, {"NFC", {}}};
   s.pre_tokenizer = {{"Split", {{"regex", R"(\s+|[^\r\n"])"}, {"invert", false}}}};

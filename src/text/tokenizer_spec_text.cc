@@ -80,10 +80,11 @@ struct Role {
   const char* name;
   std::optional<uint32_t> TokenizerSpec::*field;
 };
-constexpr Role kRoles[] = {{"unk", &TokenizerSpec::unk},  {"bos", &TokenizerSpec::bos},
-                           {"eos", &TokenizerSpec::eos},  {"pad", &TokenizerSpec::pad},
-                           {"sep", &TokenizerSpec::sep},  {"cls", &TokenizerSpec::cls},
-                           {"mask", &TokenizerSpec::mask}};
+constexpr Role kRoles[] = {
+    {"unk", &TokenizerSpec::unk},   {"bos", &TokenizerSpec::bos},
+    {"eos", &TokenizerSpec::eos},   {"pad", &TokenizerSpec::pad},
+    {"sep", &TokenizerSpec::sep},   {"cls", &TokenizerSpec::cls},
+    {"mask", &TokenizerSpec::mask}, {"first_unlisted", &TokenizerSpec::first_unlisted}};
 struct AddedFlag {
   const char* name;
   bool AddedToken::*field;

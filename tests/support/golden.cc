@@ -74,6 +74,7 @@ std::vector<std::string> names_in(const std::string& folder) {
 std::vector<std::string> tiny_golden_names() { return names_in("/llama_style"); }
 std::vector<std::string> encoder_golden_names() { return names_in("/bert_style"); }
 std::vector<std::string> vision_golden_names() { return names_in("/vit_style"); }
+std::vector<std::string> seq2seq_golden_names() { return names_in("/t5_style"); }
 std::vector<std::string> real_golden_names() { return names_in("/real"); }
 
 namespace {
@@ -141,6 +142,39 @@ VisionGolden read_vision_golden(const std::string& name) {
     g.texts.push_back(std::move(text));
   }
   g.similarity = values(j, "similarity");
+  return g;
+}
+
+SeqToSeqGolden read_seq2seq_golden(const std::string& name) {
+  const json j = read_json(goldens_folder() + "/t5_style/" + name + ".json");
+  SeqToSeqGolden g;
+  read_checkpoint(j, &g);
+  j.at("kind").get_to(g.kind);
+  j.at("output_vocab").get_to(g.output_vocab);
+  for (const json& s : j.at("sequences")) {
+    SeqToSeqGolden::Sequence q;
+    s.at("ids").get_to(q.ids);
+    q.decoder_ids = s.value("decoder_ids", std::vector<int32_t>());
+    for (const auto& [key, to] : {std::pair{"hidden", &q.hidden}, {"logits", &q.logits}})
+      if (s.contains(key)) *to = as_values<float>(decode_base64(s.at(key).get<std::string>()));
+    g.sequences.push_back(std::move(q));
+  }
+  if (g.kind != "language") return g;
+  j.at("start").get_to(g.start);
+  const json& greedy = j.at("greedy");
+  g.greedy.ids = greedy.at("ids").get<std::vector<int32_t>>();
+  g.greedy.tokens.push_back(greedy.at("tokens").get<std::vector<int32_t>>());
+  g.greedy.options = json{{"max_length", greedy.at("max_length")}}.dump();
+  for (const json& b : j.at("beams")) {
+    SeqToSeqGolden::Search search;
+    b.at("ids").get_to(search.ids);
+    search.options = b.at("options").dump();
+    for (const json& r : b.at("results")) {
+      search.tokens.push_back(r.at("tokens").get<std::vector<int32_t>>());
+      search.scores.push_back(r.at("score").get<float>());
+    }
+    g.beams.push_back(std::move(search));
+  }
   return g;
 }
 

@@ -88,6 +88,28 @@ struct VisionGolden : TinyCheckpoint {
 
 std::vector<std::string> vision_golden_names();
 VisionGolden read_vision_golden(const std::string& name);
+// tests/goldens/t5_style/NAME.json
+struct SeqToSeqGolden : TinyCheckpoint {
+  std::string kind;  // "language", "hidden", "classes"
+  int64_t output_vocab = 0;
+  int32_t start = 0;
+  struct Sequence {
+    std::vector<int32_t> ids, decoder_ids;
+    std::vector<float> hidden, logits;
+  };
+  std::vector<Sequence> sequences;  // each computed alone
+  struct Search {
+    std::vector<int32_t> ids;
+    std::string options;  // JSON, the names of transformers' GenerationConfig
+    std::vector<std::vector<int32_t>> tokens;
+    std::vector<float> scores;  // of beams
+  };
+  Search greedy;
+  std::vector<Search> beams;
+};
+
+std::vector<std::string> seq2seq_golden_names();
+SeqToSeqGolden read_seq2seq_golden(const std::string& name);
 
 // tests/goldens/embeddings/NAME.json and NAME.bin, with the texts that they belong to
 struct EmbeddingGolden {

@@ -107,6 +107,19 @@ void rule_kv_cache(InferContext& c) {
   c.same(v.dims[3], c.state(0).v_dim, "head sizes of v and of the state");
 }
 
+void rule_sinusoidal(InferContext& c) {
+  const auto& a = c.attrs<SinusoidalAttrs>();
+  const Type& p = c.type(0);
+  c.require(p.dtype == DType::i32 || p.dtype == DType::f32, "positions must be i32 or f32");
+  c.require(p.rank() < 8, "positions of rank ≤ 7");
+  c.require(a.dims >= 2 && a.dims % 2 == 0 && a.dims <= 1 << 20, "dims must be even");
+  c.require(a.shift >= 0 && a.dims / 2 > a.shift, "shift must leave frequencies");
+  c.require(a.max_period > 0, "max_period must be above 0");
+  Type t{DType::f32, p.dims};
+  t.dims.push_back(a.dims);
+  c.result(0, t);
+}
+
 void rule_rope(InferContext& c) {
   const Type& x = c.type(0);
   const Type& p = c.type(1);

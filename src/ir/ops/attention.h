@@ -108,4 +108,22 @@ struct RopeAttrs {
   }
 };
 
+// Features of positions or times (Vaswani et al. 2017): i32|f32[...] → f32[..., dims], sines in the first half,
+// cosines in the second: angle i = scale · x · max_period^(−i / (dims/2 − shift)).
+struct SinusoidalAttrs {
+  int64_t dims = 0;
+  double max_period = 10000;
+  int64_t shift = 0;  // 0 or 1: with 1 the last frequency is 1 / max_period
+  double scale = 1;
+  bool cosine_first = false;
+  template <class V>
+  void fields(V& v) {
+    v("dims", dims);
+    v("max_period", max_period);
+    v("shift", shift);
+    v("scale", scale);
+    v("cosine_first", cosine_first);
+  }
+};
+
 }  // namespace cyb::ir
