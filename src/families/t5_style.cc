@@ -123,7 +123,7 @@ class Seq2Seq {
                     .type = {}});
   }
 
-  ValueId integer(const char* name, int64_t v) {
+  ValueId integer(const std::string& name, int64_t v) {
     return b.graph().add_constant(name, Tensor::i32(Shape{}, {static_cast<int32_t>(v)}));
   }
   ValueId real(const char* name, double v) {
@@ -154,7 +154,7 @@ class Seq2Seq {
     ValueId x = b.op(Op::TokenEmbed, {tokens, words()}, TokenEmbedAttrs{m.embed_scale}, name + ".words");
     if (k.positions != Positions::buckets) {
       ValueId p = positions;
-      if (k.offset) p = b.op(Op::Add, {p, integer("offset", k.offset)}, NoAttrs{}, name + ".places");
+      if (k.offset) p = b.op(Op::Add, {p, integer(name + ".offset", k.offset)}, NoAttrs{}, name + ".places");
       if (k.positions == Positions::learned) {
         const ValueId table =
             b.weight(part + names.positions + ".weight", {m.positions + k.offset, m.hidden});

@@ -145,7 +145,7 @@ class Translate(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         return done.stdout.decode()
 
-    def fails(self, *arguments, text=b"", status=1):
+    def fails(self, *arguments, text=b"", status=2):
         done = self.call(*arguments, text=text)
         self.assertEqual(done.returncode, status, done.stderr.decode())
         error = done.stderr.decode()
