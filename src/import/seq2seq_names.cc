@@ -115,16 +115,22 @@ void adapt_seq2seq_tensors(std::vector<SafeTensor>* tensors, Config* config,
   if (r->logits_bias && head == "language")
     config->set("architecture.final_logits_bias", find(*tensors, "final_logits_bias") != nullptr);
 
-  std::vector<SafeTensor> kept;
-  for (SafeTensor& t : *tensors) {
+  // All questions before any tensor is moved.
+  std::vector<const char*> reasons;
+  for (const SafeTensor& t : *tensors) {
     const char* why = unread(t.name, *r, head);
     if (!why && same_head && t.name == lm_head) why = "the same as the embeddings that it is tied to";
     if (!why && shared && table && (t.name == encoder || t.name == decoder) && same_bytes(t, *table))
       why = "the shared embeddings again";
     if (!why && !shared && t.name == words && table && same_bytes(t, *table))
       why = "the decoder's embeddings again";
-    if (why)
-      ignored->emplace_back(t.name, why);
+    reasons.push_back(why);
+  }
+  std::vector<SafeTensor> kept;
+  for (size_t i = 0; i < reasons.size(); i++) {
+    SafeTensor& t = (*tensors)[i];
+    if (reasons[i])
+      ignored->emplace_back(t.name, reasons[i]);
     else
       kept.push_back(std::move(t));
   }
