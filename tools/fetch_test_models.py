@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the real model files that tests read into a folder: smollm2.gguf, gemma3.gguf, qwen.gguf, and the catalog's ONNX
-models as NAME.onnx.
+"""Puts the real model files that tests read into a folder: smollm2.gguf, gemma3.gguf, qwen.gguf, the catalog's ONNX
+models as NAME.onnx, and the folder whisper-base.
 
-    tools/fetch_test_models.py --program build/release/cyb-llm --out DIR smollm2 gemma3 onnx [qwen] [kokoro-82m]
+    tools/fetch_test_models.py --program build/release/cyb-llm --out DIR smollm2 gemma3 onnx whisper-base [qwen] [kokoro-82m]
 
 `onnx` stands for all ONNX models but the large kokoro-82m; --list prints the names of the files instead.
 
@@ -25,8 +25,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CATALOG = ROOT / "src/hub/catalog.toml"
 ONNX = ("yolov8n-nudenet", "open-nsfw", "ppocr-v4-det", "ppocr-v4-rec", "ppocr-v4-cls", "piper-en-us-joe", "silero-vad",
         "silero-vad-16k", "silero-vad-16k-sequence", "silero-vad-16k-openvino", "silero-vad-half", "silero-vad-ifless")
+FOLDERS = ("whisper-base",)   # several files that belong together
 NAMES = {"smollm2": "smollm2", "gemma3": "gemma3-270m", "qwen": "qwen2.5-coder-0.5b",
-         **{name: name for name in (*ONNX, "kokoro-82m")}}
+         **{name: name for name in (*ONNX, *FOLDERS, "kokoro-82m")}}
 
 
 def exact_entry(name):
@@ -60,7 +61,8 @@ def digest_of(path):
 
 def fetch(program, name, target):
     entry, digest = exact_entry(NAMES[name])
-    if target.exists() and digest_of(target) == digest:
+    model = target / entry["sources"][0]["file_name"] if name in FOLDERS else target
+    if model.exists() and digest_of(model) == digest:
         return
     print(f"Fetching {NAMES[name]} for the tests", flush=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="fetch-") as home:
@@ -72,10 +74,16 @@ def fetch(program, name, target):
         fetched = pathlib.Path(done.stdout.strip().splitlines()[-1])
         if digest_of(fetched) != digest:
             sys.exit(f"{fetched} has another SHA-256 than {CATALOG} states")
-        shutil.move(fetched, target)
+        if name in FOLDERS:
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.move(fetched.parent, target)
+        else:
+            shutil.move(fetched, target)
 
 
 def file_of(name):
+    if name in FOLDERS:
+        return name
     return f"{name}.onnx" if name in ONNX or name == "kokoro-82m" else f"{name}.gguf"
 
 

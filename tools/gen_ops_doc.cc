@@ -131,6 +131,9 @@ constexpr Role kRoles[] = {
      "the words that may stand at the wanted positions (b·T + t)"},
     {"cross", "`hidden: f32[B, S, D]`, `lengths: i32[B]`", "none",
      "fills the states that the decoder's cross attention reads"},
+    {"align", "as `decode`, and `hidden: f32[B, S, D]`", "`logits: f32[R, V]`, `weights: f32[B, H, T, S]`",
+     "`decode` that also tells how tokens look at the encoder's positions, in chosen heads: when words are "
+     "said"},
     {"vision.encode", "`pixels: f32[B, 3, H, W]`",
      "`hidden: f32[B, N, D]`, and where the model has them `pooled: f32[B, D]`, `embedding: f32[B, E]`",
      "a picture's features; `embedding` has the length 1 and lies in the space of texts. A tower alone has "

@@ -72,8 +72,31 @@ void check_program_options(const RunOptions& o) {
         .advise("give its inputs with --input NAME=file.npy; cyb-llm show {} lists them", o.flags.model);
 }
 
+// Recordings in the place of a prompt.
+void transcribe(const RunOptions& o) {
+  if (!o.system.empty() || o.raw)
+    throw error(ErrorKind::Usage, "'{}' writes down recordings: --system and --raw have no meaning",
+                o.flags.model)
+        .advise("cyb-llm transcribe --help tells what it takes");
+  std::vector<std::string> files = o.more;
+  if (o.prompt) files.insert(files.begin(), *o.prompt);
+  if (files.empty() && !is_terminal(stdin)) files = {"-"};
+  SpeechFlags flags = o.speech;
+  flags.output_dir = o.output_dir;
+  if (o.search.beams > 0) flags.beams = static_cast<int>(o.search.beams);
+  if (o.search.batch_given) flags.batch = static_cast<int>(o.search.batch);
+  if (o.json) flags.format = "json";
+  transcribe_files(o.flags, files, flags, o.verbose, o.explain);
+}
+
 void run(const RunOptions& o) {
   const std::string path = resolve_model(o.flags.model);
+  if (o.graph.inputs.empty() && o.outputs.empty() && !is_bare_graph(path) &&
+      ModelFile(path).config().text_or("task", "") == "transcribe")
+    return transcribe(o);
+  if (!o.more.empty())
+    throw error(ErrorKind::Usage, "one prompt, and '{}' behind it", o.more.front())
+        .advise("put the prompt in quotes");
   if (wants_arrays(o) || is_bare_graph(path)) {
     check_program_options(o);
     return run_program(o, path);
@@ -199,6 +222,7 @@ void add_run_command(CLI::App& app) {
   CLI::App* c = app.add_subcommand("run", "Answer a prompt, open a chat, or run a program on arrays");
   add_model_flags(*c, o->flags);
   c->add_option("PROMPT", o->prompt, "The prompt (default: standard input if it is piped, else a chat)");
+  c->add_option("FILES", o->more, "Further recordings, for a model that writes them down");
   c->add_option("--system", o->system, "The system message");
   c->add_option("--chat-template", o->template_file, "A Jinja file in place of the model's chat template")
       ->check(CLI::ExistingFile);
@@ -244,6 +268,7 @@ void add_run_command(CLI::App& app) {
   c->add_option("--batch", o->search.batch, "Texts computed at once; the results do not depend on it")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  add_speech_flags(*c, o->speech);
   add_graph_input_flags(*c, o->graph);
   c->add_option("--output", o->outputs, "NAME=file.npy: write an output; file.npz: all (default: print them)")
       ->allow_extra_args(false);
@@ -256,9 +281,13 @@ void add_run_command(CLI::App& app) {
                 "cyb-llm run gemma3-270m \"Once upon a time\" --max-tokens 100 --temperature 0.8 --seed 7",
                 "cyb-llm run opus-mt-en-de.model \"How are you?\"",
                 "cyb-llm run nllb.model --from en --to pt -f lines.txt --beams 4 --json",
+                "cyb-llm run whisper-base talk.mp3 --format srt",
                 "cyb-llm run program.ir --input x=x.npy --output y=y.npy",
                 "cyb-llm run model.onnx --input images=random:1x3x320x320 --output-dir out"}));
-  c->callback([o] { run(*o); });
+  c->callback([o, c] {
+    o->search.batch_given = c->count("--batch") > 0;
+    run(*o);
+  });
 }
 
 }  // namespace cyb

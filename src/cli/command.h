@@ -18,6 +18,7 @@ int cli_main(int argc, char** argv);
 // of its own. commands() in cli.cc lists them in the order of the help.
 void add_fetch_command(CLI::App& app);
 void add_run_command(CLI::App& app);
+void add_transcribe_command(CLI::App& app);
 void add_embed_command(CLI::App& app);
 void add_classify_command(CLI::App& app);
 void add_ner_command(CLI::App& app);

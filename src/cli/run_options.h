@@ -8,12 +8,14 @@
 
 #include "cli/graph_inputs.h"
 #include "cli/model_options.h"
+#include "cli/speech_commands.h"
 
 namespace cyb {
 
 struct RunOptions {
   ModelFlags flags;
   std::optional<std::string> prompt;
+  std::vector<std::string> more;  // further files, where the model reads files
   std::string system, template_file;
   int64_t max_tokens = -1;
   std::optional<double> temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
@@ -21,12 +23,14 @@ struct RunOptions {
   std::optional<uint64_t> seed;
   std::vector<std::string> stop;
   GraphInputFlags graph;
+  SpeechFlags speech;
   std::vector<std::string> outputs;
   std::string output_dir;
   int64_t repeat = 1;
   struct Search {  // of texts from texts
     std::string from, to, task, file;
     int64_t beams = 0, batch = 8;
+    bool batch_given = false;
     std::optional<double> length_penalty;
   } search;
   bool raw = false, json = false, verbose = false, explain = false, lookup = true;

@@ -8,12 +8,13 @@
 #include "families/swin_style.h"
 #include "families/t5_style.h"
 #include "families/vit_style.h"
+#include "families/whisper_style.h"
 
 namespace cyb {
 
 std::span<const Family> all_families() {
-  static const Family families[] = {llama_style(), bert_style(), t5_style(),      vit_style(),
-                                    clip_style(),  swin_style(), convnext_style()};
+  static const Family families[] = {llama_style(), bert_style(), t5_style(),       vit_style(),
+                                    clip_style(),  swin_style(), convnext_style(), whisper_style()};
   return families;
 }
 

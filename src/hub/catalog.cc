@@ -89,8 +89,8 @@ CatalogSource read_source(const toml::table& table, const std::string& where) {
   if (out.sha256.empty() && !sha256.empty()) throw reader.wrong("'sha256' is not 64 hexadecimal digits");
   if (!out.files.empty() && out.source.kind != SourceKind::pypi)
     throw reader.wrong("'files' belongs to pypi: sources");
-  // One package may bring several files: the model first, then those that belong beside it.
-  if (!out.files.empty() && out.source.packages.size() != 1 && out.files.size() != out.source.packages.size())
+  // The model's parts, one a package, then those files of the first package that belong beside the model.
+  if (!out.files.empty() && out.files.size() < out.source.packages.size())
     throw reader.wrong(fmt::format("{} files for {} packages", out.files.size(), out.source.packages.size()));
   for (const std::string& file : out.files)
     if (!safe_relative_path(file)) throw reader.wrong(fmt::format("'{}' is no path inside a package", file));

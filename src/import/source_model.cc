@@ -5,8 +5,11 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "import/ctranslate2_model.h"
 #include "import/file_kind.h"
+#include "import/ggml_whisper.h"
 #include "import/gguf_file.h"
+#include "import/whisper_pt.h"
 
 namespace cyb {
 namespace {
@@ -60,9 +63,16 @@ std::unique_ptr<SourceModel> open_source_model(const std::string& path,
   };
   if (fs::is_directory(status)) {
     no_weights();
+    if (is_ctranslate2_folder(path)) return open_ctranslate2_folder(path);
     for (const char* config : {"config.json", "open_clip_config.json"})
       if (fs::exists(fs::path(path) / config, code)) return open_hf_folder(path);
     return open_gguf_folder(path);
+  }
+  if (const fs::path folder = fs::path(path).parent_path();
+      fs::path(path).filename() == "model.bin" &&
+      is_ctranslate2_folder(folder.empty() ? "." : folder.string())) {
+    no_weights();
+    return open_ctranslate2_folder(folder.empty() ? "." : folder.string());
   }
   const MappedFile file(path);
   const FileKind kind = sniff_file(file.bytes(), file.size());
@@ -70,7 +80,11 @@ std::unique_ptr<SourceModel> open_source_model(const std::string& path,
   no_weights();
   const std::string name = fs::path(path).filename().string();
   if (kind == FileKind::gguf) return open_gguf_model(path);
+  if (kind == FileKind::ggml && is_ggml_whisper(file.bytes())) return open_ggml_whisper(path);
   if (kind == FileKind::onnx) return open_onnx_model(path);
+  if ((kind == FileKind::zip || kind == FileKind::pickle) &&
+      !fs::exists(fs::path(path).parent_path() / "config.json", code) && is_whisper_checkpoint(path))
+    return open_whisper_checkpoint(path);
   if (kind == FileKind::safetensors || kind == FileKind::zip || kind == FileKind::pickle)
     return open_hf_folder(path);
   if (kind == FileKind::json && (name == "config.json" || name.ends_with(".safetensors.index.json") ||
