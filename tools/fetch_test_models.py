@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Puts the real model files that tests read into a folder: smollm2.gguf, gemma3.gguf, qwen.gguf, the catalog's ONNX
-models as NAME.onnx, and the folder whisper-base.
+models as NAME.onnx, and the folders all-minilm-l6-v2 and whisper-base.
 
-    tools/fetch_test_models.py --program build/release/cyb-llm --out DIR smollm2 gemma3 onnx whisper-base [qwen] [kokoro-82m]
+    tools/fetch_test_models.py --program build/release/cyb-llm --out DIR smollm2 gemma3 minilm onnx whisper-base [qwen] [kokoro-82m]
 
 `onnx` stands for all ONNX models but the large kokoro-82m; --list prints the names of the files instead.
 
@@ -25,9 +25,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CATALOG = ROOT / "src/hub/catalog.toml"
 ONNX = ("yolov8n-nudenet", "open-nsfw", "ppocr-v4-det", "ppocr-v4-rec", "ppocr-v4-cls", "piper-en-us-joe", "silero-vad",
         "silero-vad-16k", "silero-vad-16k-sequence", "silero-vad-16k-openvino", "silero-vad-half", "silero-vad-ifless")
-FOLDERS = ("whisper-base",)   # several files that belong together
+SEVERAL = ("whisper-base",)  # files that belong together, joined from their packages
+# Folders: the model, its weights and their SHA-256.
+FOLDERS = {"minilm": ("all-minilm-l6-v2", "model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db")}
 NAMES = {"smollm2": "smollm2", "gemma3": "gemma3-270m", "qwen": "qwen2.5-coder-0.5b",
-         **{name: name for name in (*ONNX, *FOLDERS, "kokoro-82m")}}
+         **{name: name for name in (*ONNX, *SEVERAL, "kokoro-82m")}}
 
 
 def exact_entry(name):
@@ -61,7 +63,7 @@ def digest_of(path):
 
 def fetch(program, name, target):
     entry, digest = exact_entry(NAMES[name])
-    model = target / entry["sources"][0]["file_name"] if name in FOLDERS else target
+    model = target / entry["sources"][0]["file_name"] if name in SEVERAL else target
     if model.exists() and digest_of(model) == digest:
         return
     print(f"Fetching {NAMES[name]} for the tests", flush=True)
@@ -74,15 +76,39 @@ def fetch(program, name, target):
         fetched = pathlib.Path(done.stdout.strip().splitlines()[-1])
         if digest_of(fetched) != digest:
             sys.exit(f"{fetched} has another SHA-256 than {CATALOG} states")
-        if name in FOLDERS:
+        if name in SEVERAL:
             shutil.rmtree(target, ignore_errors=True)
             shutil.move(fetched.parent, target)
         else:
             shutil.move(fetched, target)
 
 
+def fetch_folder(program, name, target):
+    """A model that is a folder, from the package index: its weights have a known SHA-256."""
+    model, weights, digest = FOLDERS[name]
+    if (target / weights).exists() and digest_of(target / weights) == digest:
+        return
+    print(f"Fetching {model} for the tests", flush=True)
+    with open(CATALOG, "rb") as file:
+        entry = next(e for e in tomllib.load(file)["models"] if e["name"] == model)
+    entry["sources"] = [source for source in entry["sources"] if source["from"].startswith("pypi:")]
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix="fetch-") as home:
+        pathlib.Path(home, "catalog.toml").write_text(as_toml(entry))
+        done = subprocess.run([program, "fetch", model, "--no-import"], stdout=subprocess.PIPE, text=True,
+                              env={**os.environ, "CYB_HOME": home})
+        if done.returncode != 0:
+            sys.exit(f"{model} could not be fetched. Without it: tools/test.sh --fast, or --models DIR")
+        fetched = pathlib.Path(done.stdout.strip().splitlines()[-1])
+        if digest_of(fetched / weights) != digest:
+            sys.exit(f"{fetched / weights} is another file than the tests were made with")
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.move(fetched, target)
+
+
 def file_of(name):
     if name in FOLDERS:
+        return FOLDERS[name][0]
+    if name in SEVERAL:
         return name
     return f"{name}.onnx" if name in ONNX or name == "kokoro-82m" else f"{name}.gguf"
 
@@ -92,7 +118,7 @@ def main():
     parser.add_argument("--program", default="cyb-llm", type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--list", action="store_true", help="print the names of the files, and fetch nothing")
-    parser.add_argument("names", nargs="+", choices=[*NAMES, "onnx"])
+    parser.add_argument("names", nargs="+", choices=[*NAMES, *FOLDERS, "onnx"])
     arguments = parser.parse_args()
     names = [one for name in arguments.names for one in (ONNX if name == "onnx" else [name])]
     if arguments.list:
@@ -102,7 +128,7 @@ def main():
         parser.error("--out is missing")
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name in names:
-        fetch(arguments.program, name, arguments.out / file_of(name))
+        (fetch_folder if name in FOLDERS else fetch)(arguments.program, name, arguments.out / file_of(name))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ cd "$(dirname "$0")/.."
 preset=release
 werror=OFF
 real=yes
-wanted=(smollm2 gemma3 onnx whisper-base)
+wanted=(smollm2 gemma3 minilm onnx whisper-base)
 models=
 while [ $# -gt 0 ]; do
   case "$1" in

@@ -17,9 +17,9 @@ const std::vector<AddCommand>& commands() {
   static const std::vector<AddCommand> all = {
       add_fetch_command,    add_run_command,        add_transcribe_command, add_embed_command,
       add_classify_command, add_ner_command,        add_fill_mask_command,  add_rerank_command,
-      add_list_command,     add_show_command,       add_rm_command,         add_import_command,
-      add_tokenize_command, add_perplexity_command, add_test_command,       add_bench_command,
-      add_status_command};
+      add_answer_command,   add_list_command,       add_show_command,       add_rm_command,
+      add_import_command,   add_tokenize_command,   add_perplexity_command, add_test_command,
+      add_bench_command,    add_status_command};
   return all;
 }
 

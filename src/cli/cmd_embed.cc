@@ -22,7 +22,7 @@ namespace {
 struct Options {
   ModelFlags flags;
   std::vector<std::string> texts;
-  std::string file, format = "json", output, prompt;
+  std::string file, format = "json", output, prompt, task;
   int64_t batch = 32;
   bool verbose = false, explain = false, similarity = false;
 };
@@ -83,8 +83,9 @@ void write_out(const Options& o, const std::string& out) {
 }
 
 void embed_all(const Options& o) {
-  if (!o.prompt.empty())
-    throw error(ErrorKind::Usage, "'{}' has no prompts", o.flags.model).advise("leave --prompt out");
+  if (!o.prompt.empty() || !o.task.empty())
+    throw error(ErrorKind::Usage, "'{}' has no prompts and tasks", o.flags.model)
+        .advise("leave --prompt and --task out");
   EncoderCommand common;
   common.flags = o.flags;
   common.texts = o.texts;
@@ -105,7 +106,10 @@ void embed(const Options& o) {
   if (is_picture_model(resolve_model(o.flags.model))) return embed_all(o);
   const std::vector<std::string> texts = read_texts(o.texts, o.file);
   TextEmbedder model(resolve_model(o.flags.model), open_options(o.flags));
-  const std::string prompt = o.prompt.empty() ? model.default_prompt() : model.prompt(o.prompt);
+  if (!o.task.empty()) model.set_task(o.task);
+  const std::string prompt = !o.prompt.empty() ? model.prompt(o.prompt)
+                             : !o.task.empty() ? model.task_prompt()
+                                               : model.default_prompt();
   const auto start = std::chrono::steady_clock::now();
   int64_t truncated = 0;
   const std::vector<float> values = model.embed(texts, o.batch, prompt, &truncated);
@@ -143,7 +147,10 @@ void add_embed_command(CLI::App& app) {
       ->check(CLI::IsMember({"json", "npy", "csv"}))
       ->capture_default_str();
   c->add_option("-o,--output", o->output, "Write into this file (default: standard output)");
-  c->add_option("--prompt", o->prompt, "Put the model's text of this name before each text, such as query");
+  c->add_option("--task", o->task,
+                "What the vectors are for, of the model's own tasks, such as retrieval.query");
+  c->add_option("--prompt,--prompt-name", o->prompt,
+                "Put the model's text of this name before each text, such as query");
   c->add_option("--batch", o->batch, "Inputs computed at once; the results do not depend on it")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();

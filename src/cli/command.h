@@ -24,6 +24,7 @@ void add_classify_command(CLI::App& app);
 void add_ner_command(CLI::App& app);
 void add_fill_mask_command(CLI::App& app);
 void add_rerank_command(CLI::App& app);
+void add_answer_command(CLI::App& app);
 void add_import_command(CLI::App& app);
 void add_show_command(CLI::App& app);
 void add_tokenize_command(CLI::App& app);

@@ -19,7 +19,7 @@ void add_encoder_flags(CLI::App& c, EncoderCommand& o) {
 }
 
 bool is_encoder_task(const std::string& task) {
-  for (const char* known : {"embed", "classify", "ner", "fill-mask", "rerank"})
+  for (const char* known : {"embed", "classify", "ner", "fill-mask", "rerank", "answer"})
     if (task == known) return true;
   return false;
 }
@@ -29,6 +29,9 @@ void run_encoder_task(const std::string& task, const EncoderCommand& o) {
   if (task == "classify") return classify_texts(o);
   if (task == "ner") return tag_texts(o);
   if (task == "fill-mask") return fill_texts(o);
+  if (task == "answer")
+    throw error(ErrorKind::Usage, "'{}' answers questions about a text", o.flags.model)
+        .advise("cyb-llm answer {} QUESTION -f TEXT", o.flags.model);
   throw error(ErrorKind::Usage, "'{}' compares a query with documents", o.flags.model)
       .advise("cyb-llm rerank {} QUERY DOCUMENT…", o.flags.model);
 }

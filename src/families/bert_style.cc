@@ -19,6 +19,23 @@ using bert::Head;
 using bert::Model;
 using bert::Positions;
 
+ValueId activate_node(Builder& b, ValueId x, Activation act, const std::string& result) {
+  switch (act) {
+    case Activation::gelu:
+      return b.op(Op::Gelu, {x}, GeluAttrs{GeluForm::erf}, result);
+    case Activation::gelu_tanh:
+      return b.op(Op::Gelu, {x}, GeluAttrs{GeluForm::tanh}, result);
+    case Activation::gelu_quick:
+      return b.op(Op::Gelu, {x}, GeluAttrs{GeluForm::quick}, result);
+    case Activation::silu:
+      return b.op(Op::Silu, {x}, NoAttrs{}, result);
+    case Activation::tanh:
+      return b.op(Op::Tanh, {x}, NoAttrs{}, result);
+    default:
+      return b.op(Op::Relu, {x}, NoAttrs{}, result);
+  }
+}
+
 // One graph of the program: the encoder, and what a head adds.
 class Encoder {
  public:
@@ -308,20 +325,7 @@ class Encoder {
   }
 
   ValueId activate(ValueId x, Activation act, const std::string& result) {
-    switch (act) {
-      case Activation::gelu:
-        return b.op(Op::Gelu, {x}, GeluAttrs{GeluForm::erf}, result);
-      case Activation::gelu_tanh:
-        return b.op(Op::Gelu, {x}, GeluAttrs{GeluForm::tanh}, result);
-      case Activation::gelu_quick:
-        return b.op(Op::Gelu, {x}, GeluAttrs{GeluForm::quick}, result);
-      case Activation::silu:
-        return b.op(Op::Silu, {x}, NoAttrs{}, result);
-      case Activation::tanh:
-        return b.op(Op::Tanh, {x}, NoAttrs{}, result);
-      default:
-        return b.op(Op::Relu, {x}, NoAttrs{}, result);
-    }
+    return activate_node(b, x, act, result);
   }
 
   const Model& m;
@@ -335,10 +339,36 @@ class Encoder {
   std::string at, prefix;
 };
 
+// Layers behind pooling: f32[N, C] → f32[N, C'].
+void project(const Config& c, int64_t hidden, Program& program) {
+  const std::vector<int64_t> widths = c.integers_or("pooling.dense_widths", {});
+  if (widths.empty()) return;
+  const std::vector<std::string> acts = c.texts("pooling.dense_activations");
+  const std::vector<bool> biases = c.booleans("pooling.dense_biases");
+  if (acts.size() != widths.size() || biases.size() != widths.size())
+    throw c.invalid("pooling.dense_widths", "{} widths, {} activations, {} biases", widths.size(),
+                    acts.size(), biases.size());
+  Builder b(program, "project");
+  int64_t width = hidden * static_cast<int64_t>(c.texts_or("pooling.modes", {"mean"}).size());
+  ValueId x = b.input("pooled", {DType::f32, {b.dim("N"), width}});
+  for (size_t i = 0; i < widths.size(); i++) {
+    if (widths[i] < 1 || widths[i] > 1 << 20) throw c.invalid("pooling.dense_widths", "{} values", widths[i]);
+    const std::string at = "dense." + std::to_string(i), result = "x." + std::to_string(i + 1);
+    std::vector<ValueId> operands = {x, b.weight(at + ".linear.weight", {widths[i], width})};
+    if (biases[i]) operands.push_back(b.weight(at + ".linear.bias", {widths[i]}));
+    width = widths[i];
+    x = b.op(Op::Matmul, std::move(operands), MatmulAttrs{}, result + ".linear");
+    if (acts[i] != "identity")
+      x = activate_node(b, x, bert::activation(acts[i], c, "pooling.dense_activations"), result);
+  }
+  b.output("vectors", x);
+}
+
 Program build(const Config& config) {
   const Model m = bert::read(config);
   Program program;
   Encoder(m, config, program, "encode").encode();
+  project(config, m.hidden, program);
   if (m.head == Head::masked_lm) Encoder(m, config, program, "fill").fill();
   if (m.head == Head::sequence) Encoder(m, config, program, "classify").classify();
   if (m.head == Head::tokens) Encoder(m, config, program, "tag").tag();

@@ -216,9 +216,16 @@ Files choose_hub_files(const Files& files, const std::string& wanted, const std:
   if (Files weights = folder_weights(files, ""); !weights.empty() && find(files, "config.json")) {
     add_side_files("");
     // Sentence embeddings keep their pooling and dense layers in folders.
-    for (const HubFile& file : files)
-      if (folder_of(file.path).ends_with("_Pooling") || folder_of(file.path).ends_with("_Dense"))
-        out.push_back(file);
+    std::set<std::string> dense;
+    for (const HubFile& file : files) {
+      const std::string folder = folder_of(file.path);
+      if (folder.ends_with("_Dense")) dense.insert(folder);
+      if (folder.ends_with("_Pooling")) out.push_back(file);
+    }
+    for (const std::string& folder : dense) {
+      add_side_files(folder);
+      for (HubFile& file : folder_weights(files, folder)) out.push_back(std::move(file));
+    }
     for (HubFile& file : weights) out.push_back(std::move(file));
     return out;
   }

@@ -52,6 +52,12 @@ TEST(HubFiles, sentence_embeddings_bring_their_pooling) {
   EXPECT_EQ(
       chosen({"1_Pooling/config.json", "config.json", "model.safetensors", "modules.json", "vocab.txt"}),
       (Names{"1_Pooling/config.json", "config.json", "model.safetensors", "modules.json", "vocab.txt"}));
+  // Of dense layers the form that imports best.
+  EXPECT_EQ(chosen({"1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors",
+                    "2_Dense/pytorch_model.bin", "3_Normalize/x", "config.json", "model.safetensors",
+                    "modules.json"}),
+            (Names{"1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "config.json",
+                   "model.safetensors", "modules.json"}));
 }
 
 TEST(HubFiles, pipelines_bring_each_part_once) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "import/gguf_encoder.h"
 
 namespace cyb {
 namespace {
@@ -30,6 +31,8 @@ constexpr GgufArchitecture kArchitectures[] = {
      .window_pattern = 6,
      .softcaps = true,
      .odd_scale_layers = 62},
+    {.name = "bert", .model_type = "bert", .encoder = true},
+    {.name = "nomic-bert", .model_type = "nomic_bert", .encoder = true},
 };
 
 // Keys of an architecture that say what other keys and the tensors say too, or nothing about the arithmetic.
@@ -270,6 +273,11 @@ const GgufArchitecture& gguf_architecture(const std::string& name) {
 
 Config gguf_config(const GgufFile& file, std::vector<std::string>* warnings) {
   const GgufArchitecture& a = gguf_architecture(file.metadata().string("general.architecture"));
+  if (a.encoder) {
+    Config c = gguf_encoder_config(file, a, warnings);
+    read_tokenizer(file.metadata(), &c);
+    return c;
+  }
   Keys keys(file, a.name);
   Config c;
   c.set("model_type", a.model_type);

@@ -24,6 +24,7 @@ struct GgufArchitecture {
   // Models of so many layers scale attention by hidden_size / heads instead of head_dim; no metadata says it.
   // 0: the scale is always that of head_dim and has no key.
   int64_t odd_scale_layers = 0;
+  bool encoder = false;  // gguf_encoder.h
 };
 
 // Throws UnsupportedModel, which lists what is supported.

@@ -57,6 +57,40 @@ TEST(GgufConfig, KeysBecomeThoseOfTheCheckpoint) {
   EXPECT_EQ(c.integers("generation.eos_token_id"), (std::vector<int64_t>{2}));
 }
 
+TEST(GgufConfig, EncodersHaveTheirOwnKeysAndNames) {
+  const auto encoder = [](const std::string& arch) {
+    GgufBuilder b;
+    b.set("general.architecture", arch).set(arch + ".block_count", 1u).set(arch + ".context_length", 128u);
+    b.set(arch + ".embedding_length", 8u).set(arch + ".feed_forward_length", 12u);
+    b.set(arch + ".attention.head_count", 2u).set(arch + ".attention.layer_norm_epsilon", 1e-12f);
+    b.set(arch + ".attention.causal", false).set(arch + ".pooling_type", 2u);
+    b.f32("token_embd.weight", {8, 5}, std::vector<float>(40, 0.5f));
+    b.f32("token_types.weight", {8, 2}, std::vector<float>(16, 0.5f));
+    b.f32("position_embd.weight", {8, 3}, std::vector<float>(24, 0.5f));
+    return b;
+  };
+  const Config c = config_of(encoder("bert"));
+  EXPECT_EQ(c.text("model_type"), "bert");
+  EXPECT_EQ(c.integer("architecture.max_position_embeddings"), 3);
+  EXPECT_EQ(c.integer("architecture.type_vocab_size"), 2);
+  EXPECT_EQ(c.epsilon("architecture.layer_norm_eps"), 1e-12f);
+  EXPECT_EQ(c.texts("pooling.modes"), (std::vector<std::string>{"cls"}));
+  const Config n = config_of(encoder("nomic-bert").set("nomic-bert.rope.freq_base", 1000.0f));
+  EXPECT_EQ(n.text("model_type"), "nomic_bert");
+  EXPECT_EQ(n.integer("architecture.rope_theta"), 1000);
+  EXPECT_HAS(failure(encoder("bert").set("bert.pooling_type", 4u)), "no model of embeddings");
+  EXPECT_HAS(failure(encoder("bert").set("bert.expert_count", 8u)), "expert_count");
+  const auto name = [&](const char* arch, const char* tensor) {
+    const auto found = gguf_tensor_name(gguf_architecture(arch), tensor, c);
+    return found ? found->name : std::string();
+  };
+  EXPECT_EQ(name("bert", "blk.0.ffn_up.bias"), "encoder.layer.0.intermediate.dense.bias");
+  EXPECT_EQ(name("bert", "token_embd_norm.weight"), "embeddings.LayerNorm.weight");
+  EXPECT_EQ(name("nomic-bert", "blk.3.ffn_gate.weight"), "encoder.layers.3.mlp.fc12.weight");
+  EXPECT_EQ(name("bert", "blk.0.ffn_gate.weight"), "");
+  EXPECT_EQ(name("bert", "blk.x.ffn_up.weight"), "");
+}
+
 TEST(GgufConfig, TokensThatEndATurnEndAnAnswer) {
   const Config c =
       config_of(base("gemma3")

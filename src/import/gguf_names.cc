@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "import/gguf_config.h"
+#include "import/gguf_encoder.h"
 
 namespace cyb {
 namespace {
@@ -45,6 +46,7 @@ std::string_view find(const NamePair (&table)[N], std::string_view name) {
 
 std::optional<GgufName> gguf_tensor_name(const GgufArchitecture& arch, const std::string& name,
                                          const Config& config) {
+  if (arch.encoder) return gguf_encoder_tensor_name(arch, name);
   // Frequency factors are settings, not weights: gguf_config has read them.
   if (name == "rope_freqs.weight") return GgufName{};
 

@@ -16,6 +16,7 @@ struct HfSettings {
   std::string chat;
   std::vector<std::pair<std::string, std::string>> chats;
   std::vector<std::string> warnings;
+  std::vector<std::string> dense_folders;  // layers of sentence-transformers behind pooling
   std::string license;
   std::vector<std::string> languages;
   std::vector<std::pair<std::string, std::string>> origin;

@@ -114,6 +114,13 @@ class FolderModel : public SourceModel {
     adapt_encoder_tensors(&found, &config, &ignored);
     adapt_vision_tensors(&found, &config, &ignored);
     adapt_seq2seq_tensors(&found, &config, &ignored);
+    for (size_t i = 0; i < settings.dense_folders.size(); i++) {
+      dense_.push_back(std::make_unique<SafetensorsModel>(weight_files(settings.dense_folders[i])));
+      for (SafeTensor t : dense_.back()->tensors()) {
+        t.name = "dense." + std::to_string(i) + "." + t.name;
+        found.push_back(std::move(t));
+      }
+    }
     for (const SafeTensor& t : found) {
       bytes_of_type[to_string(t.type)] += t.size;
       if (const char* why = why_ignored(t.name)) {
@@ -170,6 +177,7 @@ class FolderModel : public SourceModel {
 
   std::unique_ptr<SafetensorsModel> weights_;
   std::deque<std::vector<uint8_t>> buffers_;  // values in another order than in the files
+  std::vector<std::unique_ptr<SafetensorsModel>> dense_;
 };
 
 }  // namespace

@@ -10,8 +10,10 @@
 namespace cyb {
 
 // Where the folder has modules.json: [pooling] with `modes`, `normalize`, `max_tokens`, `prompts`,
-// `default_prompt`. Throws UnsupportedModel for modules that are not known. False: there is no such file.
-bool read_sentence_transformers(const std::string& folder, Config* config,
-                                std::vector<std::string>* warnings);
+// `default_prompt`, and of layers behind pooling `dense_widths`, `dense_activations`, `dense_biases`; their
+// folders are put into `dense`. Throws UnsupportedModel for modules that are not known. False: there is no
+// such file.
+bool read_sentence_transformers(const std::string& folder, Config* config, std::vector<std::string>* warnings,
+                                std::vector<std::string>* dense = nullptr);
 
 }  // namespace cyb

@@ -239,7 +239,8 @@ void wordpiece(const Fields& f, TokenizerSpec* spec) {
   }
   spec->tokens = std::move(tokens);
   spec->normalizer = {tokenizer_step(
-      "BertNormalizer", {{"clean_text", true}, {"handle_chinese_chars", true}, {"lowercase", !cased}})};
+      "BertNormalizer",
+      {{"clean_text", true}, {"handle_chinese_chars", true}, {"lowercase", f.lowercase.value_or(!cased)}})};
   spec->pre_tokenizer = {tokenizer_step("BertPreTokenizer")};
   spec->decoder = {tokenizer_step("WordPiece", {{"prefix", "##"}, {"cleanup", true}})};
   if (!spec->cls) spec->cls = spec->bos;
@@ -301,6 +302,7 @@ GgufTokenizerFields gguf_tokenizer_fields(const GgufMetadata& m) {
   f.add_sep = flag("add_sep_token");
   f.add_space_prefix = flag("add_space_prefix");
   f.remove_extra_whitespaces = flag("remove_extra_whitespaces");
+  f.lowercase = flag("normalizer.lowercase");
   return f;
 }
 

@@ -27,7 +27,7 @@ struct GgufTokenizerFields {
   std::vector<std::string_view> merges;  // tokenizer.ggml.merges
   std::string charsmap;                  // tokenizer.ggml.precompiled_charsmap, raw bytes
   std::optional<int64_t> bos, eos, unk, pad, sep, cls, mask;  // tokenizer.ggml.*_token_id
-  std::optional<bool> add_bos, add_eos, add_sep, add_space_prefix, remove_extra_whitespaces;
+  std::optional<bool> add_bos, add_eos, add_sep, add_space_prefix, remove_extra_whitespaces, lowercase;
 };
 
 // Throws InvalidFile (from the getters) where a key has another type; Tokenizer if there is no vocabulary.

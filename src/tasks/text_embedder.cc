@@ -18,18 +18,37 @@ TextEmbedder::TextEmbedder(const std::string& path, const OpenOptions& options)
   }
   normalize_ = c.boolean_or("pooling.normalize", false);
   width_ = c.integer("architecture.hidden_size");
-  dimensions_ = width_ * static_cast<int64_t>(modes_.size());
+  pooled_ = width_ * static_cast<int64_t>(modes_.size());
+  const std::vector<int64_t> dense = c.integers_or("pooling.dense_widths", {});
+  dimensions_ = dense.empty() ? pooled_ : dense.back();
 }
 
 std::string TextEmbedder::prompt(const std::string& name) const {
   const Config prompts = encoder_.config().sub("pooling.prompts");
   std::string known;
   for (const std::string& key : prompts.keys()) {
-    if (key == name) return prompts.text(key);
+    if (key == name) return prompts.text("\"" + key + "\"");
     known += (known.empty() ? "" : ", ") + key;
   }
   throw error(ErrorKind::Usage, "the model has no prompt '{}'", name)
       .advise("{}", known.empty() ? "it has none; put the text before your own" : "it has: " + known);
+}
+
+void TextEmbedder::set_task(const std::string& name) {
+  const Config& c = encoder_.config();
+  const std::vector<std::string> tasks = c.texts_or("architecture.lora_adaptations", {});
+  std::string known;
+  for (size_t i = 0; i < tasks.size(); i++) {
+    known += (i ? ", " : "") + tasks[i];
+    if (tasks[i] != name) continue;
+    task_ = static_cast<int32_t>(i);
+    const ConfigValue* texts = c.find("architecture.task_instructions");
+    const ConfigValue* own = texts && texts->is_table() ? texts->table()->find(name) : nullptr;
+    task_prompt_ = own && own->is_text() ? *own->text() : "";
+    return;
+  }
+  throw error(ErrorKind::Usage, "the model has no task '{}'", name)
+      .advise("{}", known.empty() ? "it has none: leave --task out" : "it has: " + known);
 }
 
 std::string TextEmbedder::default_prompt() const {
@@ -76,17 +95,26 @@ std::vector<float> TextEmbedder::embed(std::span<const std::string> texts, int64
     cut += inputs.back().truncated;
   }
   if (truncated) *truncated = cut;
-  const auto size = static_cast<size_t>(dimensions_);
-  std::vector<float> out(texts.size() * size);
+  for (TextEncoder::Input& in : inputs) in.task = task_;
+  const auto width = static_cast<size_t>(pooled_), size = static_cast<size_t>(dimensions_);
+  Tensor pooled(DType::f32, {static_cast<int64_t>(texts.size()), pooled_});
   encoder_.run(inputs, batch, [&](size_t i, std::span<const float> tokens) {
+    pool(tokens, &pooled.at<float>(i * width));
+  });
+  if (encoder_.config().has("pooling.dense_widths")) {
+    std::vector<Tensor> projected;
+    const Tensor* values[] = {&pooled};
+    encoder_.session().run("project", values, projected);
+    pooled = std::move(projected[0]);
+  }
+  std::vector<float> out(pooled.as<float>(), pooled.as<float>() + texts.size() * size);
+  for (size_t i = 0; normalize_ && i < texts.size(); i++) {
     float* y = out.data() + i * size;
-    pool(tokens, y);
-    if (!normalize_) return;
     double squares = 0;
     for (size_t k = 0; k < size; k++) squares += static_cast<double>(y[k]) * static_cast<double>(y[k]);
     const double scale = 1 / std::max(std::sqrt(squares), 1e-12);
     for (size_t k = 0; k < size; k++) y[k] = static_cast<float>(static_cast<double>(y[k]) * scale);
-  });
+  }
   return out;
 }
 

@@ -18,6 +18,11 @@ class TextEmbedder {
   // The model's own choice; empty: none.
   std::string default_prompt() const;
 
+  // Some models have additions to their weights for tasks ("retrieval.query"), with a text that stands before
+  // every other. Throws Usage, listing those there are.
+  void set_task(const std::string& name);
+  std::string task_prompt() const { return task_prompt_; }
+
   // Vectors in the order of the texts, `dimensions()` values each. `truncated`, if wanted, counts texts that
   // were too long.
   std::vector<float> embed(std::span<const std::string> texts, int64_t batch, const std::string& prompt = {},
@@ -29,7 +34,9 @@ class TextEmbedder {
   TextEncoder encoder_;
   std::vector<Mode> modes_;
   bool normalize_ = false;
-  int64_t width_ = 0, dimensions_ = 0;
+  int64_t width_ = 0, pooled_ = 0, dimensions_ = 0;
+  int32_t task_ = -1;
+  std::string task_prompt_;
 };
 
 }  // namespace cyb

@@ -111,6 +111,13 @@ TextEncoder::Input TextEncoder::pair_tokens(const std::string& first, const std:
   return in;
 }
 
+TextEncoder::Input TextEncoder::pair_of(std::span<const int32_t> first, std::span<const int32_t> second,
+                                        size_t* place) const {
+  Tokenizer::Pair pair = tokenizer_->join_pair(first, second);
+  if (place) *place = before_ + first.size() + between_;
+  return {std::move(pair.ids), std::move(pair.types)};
+}
+
 void TextEncoder::check(const Input& input) const {
   if (input.ids.empty() || input.ids.size() != input.types.size() ||
       static_cast<int64_t>(input.ids.size()) > config().integer("tokenizer.max_tokens"))

@@ -39,6 +39,11 @@ class TextEncoder {
   // The longer of the two loses its end first, as the reference does it.
   Input pair_tokens(const std::string& first, const std::string& second) const;
 
+  // Both as they are, with what stands around them; `place`, if wanted, is where the second one begins.
+  Input pair_of(std::span<const int32_t> first, std::span<const int32_t> second,
+                size_t* place = nullptr) const;
+  size_t tokens_around_pair() const { return around_pair_; }
+
   // Runs the graph on all inputs, `batch` of them at once. `take(i, values)` gets the values of input i: of
   // all its tokens where the output has one row a token (padding is left out), else its one row. In any
   // order.

@@ -225,9 +225,14 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, EncodeOptions opti
 
 Tokenizer::Pair Tokenizer::encode_pair(std::string_view first, std::string_view second,
                                        EncodeOptions options) const {
-  std::vector<int32_t> texts[2] = {impl_->encode_plain(first, options.parse_special),
-                                   impl_->encode_plain(second, options.parse_special)};
-  if (options.add_special && impl_->pair.empty())
+  return join_pair(impl_->encode_plain(first, options.parse_special),
+                   impl_->encode_plain(second, options.parse_special), options.add_special);
+}
+
+Tokenizer::Pair Tokenizer::join_pair(std::span<const int32_t> first, std::span<const int32_t> second,
+                                     bool add_special) const {
+  const std::span<const int32_t> texts[2] = {first, second};
+  if (add_special && impl_->pair.empty())
     throw error(ErrorKind::Tokenizer, "this model does not say how two texts are put together")
         .advise("give one text, or put them together yourself");
   Pair out;
@@ -235,7 +240,7 @@ Tokenizer::Pair Tokenizer::encode_pair(std::string_view first, std::string_view 
     out.ids.insert(out.ids.end(), ids.begin(), ids.end());
     out.types.insert(out.types.end(), ids.size(), type);
   };
-  if (!options.add_special) {
+  if (!add_special) {
     put(texts[0], 0);
     put(texts[1], 1);
     return out;

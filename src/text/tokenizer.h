@@ -46,6 +46,9 @@ class Tokenizer {
     std::vector<int32_t> ids, types;
   };
   Pair encode_pair(std::string_view first, std::string_view second, EncodeOptions options = {}) const;
+  // The same of texts that are tokens already.
+  Pair join_pair(std::span<const int32_t> first, std::span<const int32_t> second,
+                 bool add_special = true) const;
 
   // Always valid UTF-8: incomplete and invalid bytes become U+FFFD. Ids without token give nothing.
   std::string decode(std::span<const int32_t> ids, DecodeOptions options = {}) const;

@@ -5,6 +5,7 @@ import os
 import time
 import unittest
 
+import encoder_folder
 from fake_server import (File, drop_after, git_sha1, make_zip, redirect, reply, reply_json, sha256)
 from fetch_case import FetchCase
 
@@ -59,6 +60,18 @@ class Hub(FetchCase):
         self.assertEqual(sorted(os.listdir(path)), ["README.md", "config.json", "model.safetensors", "tokenizer.json"])
         self.assertEqual(self.read(path, "config.json"), CONFIG)
         self.assertEqual(self.read(path, "model.safetensors"), WEIGHTS)
+
+    def test_sentence_encoders_bring_all_their_folders(self):
+        files = encoder_folder.build(sentences={"query": "query: "}, dense=12)
+        for path, data in {**files, "README.md": b"text", "2_Dense/pytorch_model.bin": b"old"}.items():
+            (self.add_large if path.endswith((".safetensors", ".bin")) else self.add_small)(path, data)
+        self.publish()
+        done = self.run_program("fetch", "hf:org/repo", "--name", "mini")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.cdn.seen("/blob/2_Dense_pytorch_model.bin"), [])
+        done = self.run_program("embed", "mini", "tea", "--prompt-name", "query")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(json.loads(done.stdout)["embedding"]), 12)
 
     def test_token_goes_to_the_hub_and_never_to_the_other_host(self):
         self.environment["HF_TOKEN"] = "hf_secret"

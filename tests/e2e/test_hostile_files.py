@@ -20,14 +20,14 @@ import sys
 import tempfile
 import time
 
-from hostile import folders, gguf_files, model_files, onnx_files, onnx_runs
+from hostile import encoders, folders, gguf_files, model_files, onnx_files, onnx_runs
 
 SECONDS, MEGABYTES = 5, 200
 SANITIZED = False
 
 
 def all_cases():
-    for maker in (gguf_files, folders, model_files, onnx_files, onnx_runs):
+    for maker in (gguf_files, folders, encoders, model_files, onnx_files, onnx_runs):
         yield from maker.cases()
 
 

@@ -94,6 +94,12 @@ void read_checkpoint(const json& j, TinyCheckpoint* g) {
 
 }  // namespace
 
+TinyCheckpoint checkpoint_of(const json& j) {
+  TinyCheckpoint g;
+  read_checkpoint(j, &g);
+  return g;
+}
+
 EncoderGolden read_encoder_golden(const std::string& name) {
   const json j = read_json(goldens_folder() + "/bert_style/" + name + ".json");
   EncoderGolden g;

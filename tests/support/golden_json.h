@@ -24,5 +24,7 @@ std::vector<T> as_values(const std::string& bytes) {
 }
 
 Greedy read_greedy(const nlohmann::json& j);
+// The parts that every golden of a tiny model has.
+TinyCheckpoint checkpoint_of(const nlohmann::json& j);
 
 }  // namespace cyb::test

@@ -187,6 +187,9 @@ def nomic_remote(tensor_rules, values, load):
                 run=lambda ids, types: model(input_ids=ids, token_type_ids=types, attention_mask=torch.ones_like(ids)).last_hidden_state)
 
 
+# What these are imported as, where their config says something else.
+TYPES = {"jina_v2": "jina_bert", "jina_v2_reglu": "jina_bert", "jina_v2_code": "jina_code_bert",
+         "jina_v3_tasks": "jina_embeddings_v3"}
 MAKERS = {
     "jina_v2": jina_v2,
     "jina_v2_reglu": lambda *a: jina_v2(*a, d=24, heads=6, act="relu", kind="reglu"),

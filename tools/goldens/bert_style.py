@@ -38,7 +38,10 @@ NAMES = {
     "deberta_v2_mlm": "deberta_v2_conv_mlm", "deberta_v2_separate": "deberta_v2_separate_pos",
     "deberta_v2_plain": "deberta_v2_plain", "jina_v3": "jina_v3", "gte": "gte", "gte_mlm": "gte_mlm",
     "gte_classes": "gte_cls", "bert_answers": "bert_answers", "roberta_answers": "roberta_answers",
-    "distilbert_answers": "distilbert_answers",
+    "distilbert_answers": "distilbert_answers", "camembert": "camembert", "camembert_mlm": "camembert_mlm",
+    "electra_mlm": "electra_mlm", "mpnet_classes": "mpnet_cls", "jina_v3_mlm": "jina_v3_mlm",
+    "jina_v3_classes": "jina_v3_cls", "modernbert": "modernbert", "modernbert_tokens": "modernbert_tokens",
+    "modernbert_answers": "modernbert_answers",
 }
 
 
@@ -91,6 +94,8 @@ def make_remote(name):
                               **({"task": task} if made.get("tasks") else {})))
     golden = dict(name=name, model_class=made["model_class"], made_with=versions(), config=made["config"], seed=SEED,
                   tensors=made["rules"], vocab=made["vocab"], output="hidden", sequences=sequences)
+    if name in bert_remote.TYPES:
+        golden["model_type"] = bert_remote.TYPES[name]
     (OUT / f"{name}.json").write_text(dump(golden))
     print(f"{name:24s} {len(made['rules']):3d} tensors, largest {float(values.abs().max()):.2f}", flush=True)
 

@@ -50,7 +50,7 @@ def main():
     codes = np.rint(rows / scale).astype("<i2")
     OUT.mkdir(parents=True, exist_ok=True)
     (OUT / f"{name}.bin").write_bytes(codes.tobytes())
-    golden = dict(name=name, made_with={**versions(), "tokenizers": tokenizers.__version__}, dimensions=rows.shape[1], scale=scale,
+    golden = dict(name=name, model_type=model.config.model_type, made_with={**versions(), "tokenizers": tokenizers.__version__}, dimensions=rows.shape[1], scale=scale,
                   sentence_ids=ids, string_ids=[tokenizer.encode(s).ids for s in strings])
     lines = ",\n ".join(f'"{k}": {json.dumps(v, separators=(",", ":"))}' for k, v in golden.items())
     (OUT / f"{name}.json").write_text("{\n " + lines + "\n}\n")

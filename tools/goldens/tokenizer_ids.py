@@ -207,10 +207,10 @@ def falcon():
     return t
 
 
-def bert(lowercase, accents):
+def bert(lowercase, accents, **flags):
     t = train(M.WordPiece(unk_token="[UNK]", max_input_chars_per_word=30), trainers.WordPieceTrainer(
         vocab_size=900, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], show_progress=False),
-        N.BertNormalizer(lowercase=lowercase, strip_accents=accents), P.BertPreTokenizer())
+        N.BertNormalizer(lowercase=lowercase, strip_accents=accents, **flags), P.BertPreTokenizer())
     t.add_special_tokens([AddedToken("[MASK]", lstrip=True, normalized=False, special=True)])
     t.decoder = D.WordPiece()
     t.post_processor = processors.TemplateProcessing(
@@ -265,6 +265,55 @@ def unigram():
     return t
 
 
+def pieces_of(**options):
+    """A unigram model of sentencepiece: pieces with scores, its table of characters."""
+    import io
+    from sentencepiece import sentencepiece_model_pb2
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(CORPUS), model_writer=model, model_type="unigram", vocab_size=800, hard_vocab_limit=False,
+        minloglevel=2, num_threads=1, **options)
+    proto = sentencepiece_model_pb2.ModelProto()
+    proto.ParseFromString(model.getvalue())
+    return [(p.piece, p.score) for p in proto.pieces[3:]], proto.normalizer_spec.precompiled_charsmap
+
+
+def xlm_roberta():
+    """With the table that sentencepiece has for nmt_nfkc."""
+    pieces, charsmap = pieces_of()
+    vocab = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), *pieces, ("<mask>", 0.0)]
+    t = Tokenizer(M.Unigram(vocab, unk_id=3, byte_fallback=False))
+    t.normalizer = N.Precompiled(charsmap)
+    t.pre_tokenizer = P.Sequence([P.WhitespaceSplit(), P.Metaspace(prepend_scheme="always")])
+    t.decoder = D.Metaspace(prepend_scheme="always")
+    t.add_special_tokens(["<s>", "<pad>", "</s>", "<unk>", AddedToken("<mask>", lstrip=True, special=True)])
+    t.post_processor = processors.TemplateProcessing(single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>",
+                                                     special_tokens=[(x, t.token_to_id(x)) for x in ("<s>", "</s>")])
+    return t
+
+
+def deberta_v3():
+    pieces, charsmap = pieces_of(normalization_rule_name="nfkc")
+    vocab = [("[PAD]", 0.0), ("[CLS]", 0.0), ("[SEP]", 0.0), ("[UNK]", 0.0), *pieces, ("[MASK]", 0.0)]
+    t = Tokenizer(M.Unigram(vocab, unk_id=3, byte_fallback=False))
+    t.normalizer = N.Sequence([N.Strip(), N.Precompiled(charsmap), N.Replace(Regex(" {2,}"), " ")])
+    t.pre_tokenizer = P.Sequence([P.Metaspace(prepend_scheme="always")])
+    t.decoder = D.Metaspace(prepend_scheme="always")
+    t.add_special_tokens(["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"])
+    t.post_processor = processors.TemplateProcessing(
+        single="[CLS]:0 $A:0 [SEP]:0", pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+        special_tokens=[(x, t.token_to_id(x)) for x in ("[CLS]", "[SEP]")])
+    return t
+
+
+def roberta():
+    t = byte_bpe()
+    t.pre_tokenizer = P.ByteLevel(add_prefix_space=True)
+    t.add_special_tokens(["<s>", "</s>", AddedToken("<mask>", lstrip=True, special=True)])
+    t.post_processor = processors.RobertaProcessing(("</s>", t.token_to_id("</s>")), ("<s>", t.token_to_id("<s>")))
+    return t
+
+
 def siglip():
     """transformers' class over the file of sp_unigram; texts that hold no token of the class's own."""
     from transformers import SiglipTokenizer
@@ -300,7 +349,9 @@ def small():
         "byte_bpe": byte_bpe, "llama_bpe": lambda: llama_bpe(False), "metaspace_bpe": lambda: llama_bpe(True),
         "clip": clip, "plain_bpe": plain_bpe, "falcon": falcon, "bert_uncased": lambda: bert(True, None),
         "bert_cased": lambda: bert(False, False), "unigram": unigram, "unigram_bytes": unigram_trained,
-        "word_level": word_level,
+        "word_level": word_level, "bert_flags": lambda: bert(False, True, clean_text=False, handle_chinese_chars=False),
+        "bert_plain": lambda: bert(True, False, clean_text=True, handle_chinese_chars=False), "xlm_roberta": xlm_roberta,
+        "deberta_v3": deberta_v3, "roberta": roberta,
     }
     for name, make in makers.items():
         path = os.path.join(OUT, name + ".tokenizer.json")

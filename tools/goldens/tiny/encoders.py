@@ -62,6 +62,13 @@ simple_enc("nomic_bert_cls", "NomicBertForSequenceClassification", "NomicBertCon
 simple_enc("bert_answers", "BertForQuestionAnswering", "BertConfig", pad=4)
 simple_enc("roberta_answers", "RobertaForQuestionAnswering", "RobertaConfig", pad=4, pad_id=1, pad_token_id=1, type_vocab_size=1)
 family("distilbert_answers")(lambda: distil("DistilBertForQuestionAnswering"))
+simple_enc("camembert", "CamembertModel", "CamembertConfig", pad=4, pad_id=1, pad_token_id=1, type_vocab_size=1)
+simple_enc("camembert_mlm", "CamembertForMaskedLM", "CamembertConfig", pad=4, pad_id=1, pad_token_id=1, type_vocab_size=1)
+simple_enc("electra_mlm", "ElectraForMaskedLM", "ElectraConfig", pad=4, embedding_size=16)
+simple_enc("mpnet_cls", "MPNetForSequenceClassification", "MPNetConfig", pad=4, pad_id=1, num_labels=3)
+simple_enc("jina_v3_mlm", "JinaEmbeddingsV3ForMaskedLM", "JinaEmbeddingsV3Config", pad=4, pad_id=1, pad_token_id=1, type_vocab_size=1)
+simple_enc("jina_v3_cls", "JinaEmbeddingsV3ForSequenceClassification", "JinaEmbeddingsV3Config", pad=4, pad_id=1, pad_token_id=1,
+           type_vocab_size=1, num_labels=3)
 simple_enc("gte", "GteModel", "GteConfig", pad=4, pad_id=1, pad_token_id=1)
 simple_enc("gte_mlm", "GteForMaskedLM", "GteConfig", pad=4, pad_id=1, pad_token_id=1, type_vocab_size=0)
 simple_enc("gte_cls", "GteForSequenceClassification", "GteConfig", pad=4, pad_id=1, pad_token_id=1, num_labels=3)
@@ -92,6 +99,9 @@ def modernbert(cls, **kw):
     return tf(cls, c), dict(input_ids=x, attention_mask=mask)
 
 
+family("modernbert")(lambda: modernbert("ModernBertModel"))
+family("modernbert_tokens")(lambda: modernbert("ModernBertForTokenClassification", num_labels=5))
+family("modernbert_answers")(lambda: modernbert("ModernBertForQuestionAnswering"))
 family("modernbert_mlm")(lambda: modernbert("ModernBertForMaskedLM"))
 family("modernbert_cls_mean")(lambda: modernbert("ModernBertForSequenceClassification", classifier_pooling="mean", num_labels=3))
 simple_enc("jina_v3", "JinaEmbeddingsV3Model", "JinaEmbeddingsV3Config", pad=4, pad_id=1, pad_token_id=1, type_vocab_size=1,
