@@ -256,7 +256,8 @@ HfSettings read_hf_settings(const std::string& folder_name) {
   for (const char* key : kNotArchitecture) json.erase(key);
   out.config.set("architecture", table_from_json(json, "architecture", config_path.string()));
   // A folder of sentence-transformers reads the base model, whatever head the checkpoint was trained with.
-  const bool sentences = read_sentence_transformers(folder_name, &out.config, &out.warnings, &out.dense_folders);
+  const bool sentences =
+      read_sentence_transformers(folder_name, &out.config, &out.warnings, &out.dense_folders);
   if (const auto head = encoder_head(out.config.text("model_type"), sentences ? "" : architecture))
     out.config.set("architecture.head", *head);
   read_vision_head(&out.config, architecture);

@@ -26,8 +26,8 @@ TEST_P(TrainedTokenizer, GivesTheIdsAndTextsOfTheReference) {
 INSTANTIATE_TEST_SUITE_P(All, TrainedTokenizer,
                          testing::Values("byte_bpe", "llama_bpe", "metaspace_bpe", "clip", "plain_bpe",
                                          "falcon", "bert_uncased", "bert_cased", "unigram", "unigram_bytes",
-                                         "word_level", "bert_flags", "bert_plain", "xlm_roberta", "deberta_v3",
-                                         "roberta"),
+                                         "word_level", "bert_flags", "bert_plain", "xlm_roberta",
+                                         "deberta_v3", "roberta"),
                          [](const auto& test) { return std::string(test.param); });
 
 class SentencePieceFile : public testing::TestWithParam<const char*> {};

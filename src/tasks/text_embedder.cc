@@ -98,9 +98,8 @@ std::vector<float> TextEmbedder::embed(std::span<const std::string> texts, int64
   for (TextEncoder::Input& in : inputs) in.task = task_;
   const auto width = static_cast<size_t>(pooled_), size = static_cast<size_t>(dimensions_);
   Tensor pooled(DType::f32, {static_cast<int64_t>(texts.size()), pooled_});
-  encoder_.run(inputs, batch, [&](size_t i, std::span<const float> tokens) {
-    pool(tokens, &pooled.at<float>(i * width));
-  });
+  encoder_.run(inputs, batch,
+               [&](size_t i, std::span<const float> tokens) { pool(tokens, &pooled.at<float>(i * width)); });
   if (encoder_.config().has("pooling.dense_widths")) {
     std::vector<Tensor> projected;
     const Tensor* values[] = {&pooled};
