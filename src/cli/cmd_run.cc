@@ -89,19 +89,29 @@ void transcribe(const RunOptions& o) {
   transcribe_files(o.flags, files, flags, o.verbose, o.explain);
 }
 
+void check_one_prompt(const RunOptions& o) {
+  if (!o.more.empty())
+    throw error(ErrorKind::Usage, "a prompt and '{}' are given; the model takes one", o.more.front())
+        .advise("put the prompt into quotes");
+}
+
 void run(const RunOptions& o) {
   const std::string path = resolve_model(o.flags.model);
   if (o.graph.inputs.empty() && o.outputs.empty() && !is_bare_graph(path) &&
       ModelFile(path).config().text_or("task", "") == "transcribe")
     return transcribe(o);
-  if (!o.more.empty())
-    throw error(ErrorKind::Usage, "one prompt, and '{}' behind it", o.more.front())
-        .advise("put the prompt in quotes");
+  if (o.prompt && !wants_arrays(o) && is_bare_graph(path))
+    if (GraphModel model = open_graph_model(path, o.flags.path == "graph"); hears_voices(model.program))
+      return run_voice(o, std::move(model));
   if (wants_arrays(o) || is_bare_graph(path)) {
+    check_one_prompt(o);
     check_program_options(o);
     return run_program(o, path);
   }
-  if (ModelFile(path).config().text_or("task", "") == "translate") return translate_texts(o, path);
+  if (ModelFile(path).config().text_or("task", "") == "translate") {
+    check_one_prompt(o);
+    return translate_texts(o, path);
+  }
   if (const std::string task = ModelFile(path).config().text_or("task", ""); is_encoder_task(task)) {
     if (!o.system.empty() || o.raw)
       throw error(ErrorKind::Usage,
@@ -110,10 +120,12 @@ void run(const RunOptions& o) {
     EncoderCommand command;
     command.flags = o.flags;
     if (o.prompt) command.texts = {*o.prompt};
+    command.texts.insert(command.texts.end(), o.more.begin(), o.more.end());
     command.json = o.json;
     if (!is_picture_model(path)) return run_encoder_task(task, command);
     return task == "classify" ? classify_pictures(command, {}, "") : embed_texts(command);
   }
+  check_one_prompt(o);
   LanguageModel model(path, open_options(o.flags));
   if (!o.template_file.empty())
     model.set_template(ChatTemplate::parse(read_file(o.template_file, 16 << 20), o.template_file));
@@ -222,7 +234,7 @@ void add_run_command(CLI::App& app) {
   CLI::App* c = app.add_subcommand("run", "Answer a prompt, open a chat, or run a program on arrays");
   add_model_flags(*c, o->flags);
   c->add_option("PROMPT", o->prompt, "The prompt (default: standard input if it is piped, else a chat)");
-  c->add_option("FILES", o->more, "Further recordings, for a model that writes them down");
+  c->add_option("FILES", o->more, "Further recordings, pictures or texts, for models that take many");
   c->add_option("--system", o->system, "The system message");
   c->add_option("--chat-template", o->template_file, "A Jinja file in place of the model's chat template")
       ->check(CLI::ExistingFile);
@@ -282,6 +294,7 @@ void add_run_command(CLI::App& app) {
                 "cyb-llm run opus-mt-en-de.model \"How are you?\"",
                 "cyb-llm run nllb.model --from en --to pt -f lines.txt --beams 4 --json",
                 "cyb-llm run whisper-base talk.mp3 --format srt",
+                "cyb-llm run silero-vad recording.mp3 'more/*.m4a'",
                 "cyb-llm run program.ir --input x=x.npy --output y=y.npy",
                 "cyb-llm run model.onnx --input images=random:1x3x320x320 --output-dir out"}));
   c->callback([o, c] {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/graph_inputs.h"
+#include "cli/graph_model.h"
 #include "cli/model_options.h"
 #include "cli/speech_commands.h"
 
@@ -15,7 +16,7 @@ namespace cyb {
 struct RunOptions {
   ModelFlags flags;
   std::optional<std::string> prompt;
-  std::vector<std::string> more;  // further files, where the model reads files
+  std::vector<std::string> more;  // further recordings, pictures, texts
   std::string system, template_file;
   int64_t max_tokens = -1;
   std::optional<double> temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
@@ -51,6 +52,10 @@ std::string timing_line(const Answer& a);
 
 // Texts into texts, for files whose task is translate.
 void translate_texts(const RunOptions& options, const std::string& path);
+
+// A voice-activity model on the recordings that the prompt and `more` name.
+bool hears_voices(const ir::Program& program);
+void run_voice(const RunOptions& options, GraphModel model);
 
 // Runs a graph of a file on arrays.
 void run_program(const RunOptions& options, const std::string& path);

@@ -18,6 +18,26 @@ class SoundBytes {
   std::string name;  // for messages
 
   static std::shared_ptr<const SoundBytes> open(const std::string& path);
+  // Gives memory back; the bytes are read again when they are wanted.
+  virtual void drop(uint64_t, uint64_t) const {}
+};
+
+// A place in the bytes. What was read long ago is given back: a long recording needs no more memory than a
+// short one.
+class SoundCursor {
+ public:
+  explicit SoundCursor(std::shared_ptr<const SoundBytes> source) : source_(std::move(source)) {}
+  int64_t size() const { return static_cast<int64_t>(source_->bytes.size()); }
+  int64_t at() const { return at_; }
+  // Up to `count` bytes; returns how many.
+  int64_t read(void* out, int64_t count);
+  // To `offset` from the beginning, the present place or the end (SEEK_SET …). False, without a move:
+  // outside.
+  bool seek(int64_t offset, int whence);
+
+ private:
+  std::shared_ptr<const SoundBytes> source_;
+  int64_t at_ = 0, kept_ = 0;  // what lies before kept_ was given back
 };
 
 class SoundDecoder {

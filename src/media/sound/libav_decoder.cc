@@ -8,7 +8,6 @@ extern "C" {
 }
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 
@@ -38,23 +37,24 @@ constexpr int kProbe = 1 << 16;                   // block that it reads
 
 // The functions that are used, found once.
 struct Libav {
-#define CYB_LIBAV_FUNCTIONS(X)                                                                         \
-  X(util, av_malloc)                                                                                   \
-  X(util, av_freep)                                                                                    \
-  X(util, av_max_alloc)                                                                                \
-  X(util, av_log_set_level)                                                                            \
-  X(util, av_dict_set)                                                                                 \
-  X(util, av_dict_free) X(util, av_frame_alloc) X(util, av_frame_free) X(util, av_strerror)            \
-      X(util, av_get_bytes_per_sample) X(util, av_sample_fmt_is_planar)                                \
-          X(util, av_channel_layout_channel_from_index) X(codec, avcodec_find_decoder)                 \
-              X(codec, avcodec_alloc_context3) X(codec, avcodec_free_context)                          \
-                  X(codec, avcodec_parameters_to_context) X(codec, avcodec_open2)                      \
-                      X(codec, avcodec_send_packet) X(codec, avcodec_receive_frame)                    \
-                          X(codec, av_packet_alloc) X(codec, av_packet_free) X(codec, av_packet_unref) \
-                              X(format, avformat_alloc_context) X(format, avformat_open_input)         \
-                                  X(format, avformat_close_input) X(format, avformat_find_stream_info) \
-                                      X(format, av_find_best_stream) X(format, av_read_frame)          \
-                                          X(format, avio_alloc_context) X(format, avio_context_free)
+#define CYB_LIBAV_FUNCTIONS(X)                                                                              \
+  X(util, av_malloc)                                                                                        \
+  X(util, av_freep)                                                                                         \
+  X(util, av_max_alloc)                                                                                     \
+  X(util, av_log_set_level)                                                                                 \
+  X(util, av_dict_set)                                                                                      \
+  X(util, av_dict_free)                                                                                     \
+  X(util, av_frame_alloc)                                                                                   \
+  X(util, av_frame_free) X(util, av_strerror) X(util, av_get_bytes_per_sample)                              \
+      X(util, av_sample_fmt_is_planar) X(util, av_channel_layout_channel_from_index)                        \
+          X(codec, avcodec_find_decoder) X(codec, avcodec_alloc_context3) X(codec, avcodec_free_context)    \
+              X(codec, avcodec_parameters_to_context) X(codec, avcodec_open2) X(codec, avcodec_send_packet) \
+                  X(codec, avcodec_receive_frame) X(codec, av_packet_alloc) X(codec, av_packet_free)        \
+                      X(codec, av_packet_unref) X(format, avformat_alloc_context)                           \
+                          X(format, avformat_open_input) X(format, avformat_close_input)                    \
+                              X(format, avformat_find_stream_info) X(format, av_find_best_stream)           \
+                                  X(format, av_read_frame) X(format, avio_alloc_context)                    \
+                                      X(format, avio_context_free)
 #define CYB_LIBAV_POINTER(library, name) decltype(&::name) name = nullptr;
   CYB_LIBAV_FUNCTIONS(CYB_LIBAV_POINTER)
 #undef CYB_LIBAV_POINTER
@@ -85,30 +85,15 @@ const Libav& libav(const std::string& name) {
   }
 }
 
-struct Cursor {
-  std::span<const uint8_t> bytes;
-  int64_t at = 0;
-};
-
 int cursor_read(void* user, uint8_t* out, int count) {
-  auto* cursor = static_cast<Cursor*>(user);
-  const int64_t left = static_cast<int64_t>(cursor->bytes.size()) - cursor->at;
-  if (left <= 0 || count <= 0) return AVERROR_EOF;
-  const auto n = static_cast<size_t>(std::min<int64_t>(left, count));
-  std::memcpy(out, cursor->bytes.data() + cursor->at, n);
-  cursor->at += static_cast<int64_t>(n);
-  return static_cast<int>(n);
+  const int64_t n = static_cast<SoundCursor*>(user)->read(out, count);
+  return n > 0 ? static_cast<int>(n) : AVERROR_EOF;
 }
 
 int64_t cursor_seek(void* user, int64_t offset, int whence) {
-  auto* cursor = static_cast<Cursor*>(user);
-  const auto size = static_cast<int64_t>(cursor->bytes.size());
-  if (whence & AVSEEK_SIZE) return size;
-  whence &= ~AVSEEK_FORCE;
-  const int64_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? cursor->at : size;
-  int64_t to = 0;
-  if (__builtin_add_overflow(from, offset, &to) || to < 0 || to > size) return AVERROR(EINVAL);
-  return cursor->at = to;
+  auto* cursor = static_cast<SoundCursor*>(user);
+  if (whence & AVSEEK_SIZE) return cursor->size();
+  return cursor->seek(offset, whence & ~AVSEEK_FORCE) ? cursor->at() : AVERROR(EINVAL);
 }
 
 int refuse_open(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) { return AVERROR(EPERM); }
@@ -178,7 +163,7 @@ Convert converter(int format) {
 class LibavDecoder : public SoundDecoder {
  public:
   explicit LibavDecoder(std::shared_ptr<const SoundBytes> bytes)
-      : av_(libav(bytes->name)), bytes_(std::move(bytes)), cursor_{bytes_->bytes} {
+      : av_(libav(bytes->name)), bytes_(std::move(bytes)), cursor_(bytes_) {
     try {
       open();
     } catch (...) {
@@ -326,7 +311,7 @@ class LibavDecoder : public SoundDecoder {
 
   const Libav& av_;
   std::shared_ptr<const SoundBytes> bytes_;
-  Cursor cursor_;
+  SoundCursor cursor_;
   AVIOContext* io_ = nullptr;
   AVFormatContext* input_ = nullptr;
   AVCodecContext* codec_ = nullptr;

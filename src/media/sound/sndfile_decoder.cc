@@ -3,8 +3,6 @@
 #include <sndfile.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 
 #include "base/error.h"
 #include "media/sound/decoder.h"
@@ -12,35 +10,14 @@
 namespace cyb {
 namespace {
 
-struct Cursor {
-  std::span<const uint8_t> bytes;
-  sf_count_t at = 0;
-};
-
-sf_count_t cursor_length(void* user) {
-  return static_cast<sf_count_t>(static_cast<Cursor*>(user)->bytes.size());
-}
-
+SoundCursor& cursor(void* user) { return *static_cast<SoundCursor*>(user); }
+sf_count_t cursor_length(void* user) { return cursor(user).size(); }
 sf_count_t cursor_seek(sf_count_t offset, int whence, void* user) {
-  auto* cursor = static_cast<Cursor*>(user);
-  const sf_count_t size = cursor_length(user);
-  const sf_count_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? cursor->at : size;
-  sf_count_t to = 0;
-  if (__builtin_add_overflow(from, offset, &to)) return -1;
-  cursor->at = std::clamp<sf_count_t>(to, 0, size);
-  return cursor->at;
+  return cursor(user).seek(offset, whence) ? cursor(user).at() : -1;
 }
-
-sf_count_t cursor_read(void* out, sf_count_t count, void* user) {
-  auto* cursor = static_cast<Cursor*>(user);
-  count = std::clamp<sf_count_t>(count, 0, cursor_length(user) - cursor->at);
-  std::memcpy(out, cursor->bytes.data() + cursor->at, static_cast<size_t>(count));
-  cursor->at += count;
-  return count;
-}
-
+sf_count_t cursor_read(void* out, sf_count_t count, void* user) { return cursor(user).read(out, count); }
 sf_count_t cursor_write(const void*, sf_count_t, void*) { return 0; }
-sf_count_t cursor_tell(void* user) { return static_cast<Cursor*>(user)->at; }
+sf_count_t cursor_tell(void* user) { return cursor(user).at(); }
 
 Speaker speaker(int place) {
   switch (place) {
@@ -71,8 +48,7 @@ Speaker speaker(int place) {
 
 class SndfileDecoder : public SoundDecoder {
  public:
-  explicit SndfileDecoder(std::shared_ptr<const SoundBytes> bytes)
-      : bytes_(std::move(bytes)), cursor_{bytes_->bytes} {
+  explicit SndfileDecoder(std::shared_ptr<const SoundBytes> bytes) : cursor_(std::move(bytes)) {
     SF_VIRTUAL_IO io{cursor_length, cursor_seek, cursor_read, cursor_write, cursor_tell};
     SF_INFO info{};
     file_ = sf_open_virtual(&io, SFM_READ, &info, &cursor_);
@@ -102,8 +78,7 @@ class SndfileDecoder : public SoundDecoder {
   }
 
  private:
-  std::shared_ptr<const SoundBytes> bytes_;
-  Cursor cursor_;
+  SoundCursor cursor_;
   SNDFILE* file_ = nullptr;
 };
 

@@ -122,7 +122,10 @@ std::vector<float> mono(const Sound& sound, int rate) {
 
 struct MonoReader::State {
   State(const std::string& path, int to)
-      : decoder(SoundDecoder::open(path)), resampler(decoder->rate, to), rate(to) {
+      : decoder(SoundDecoder::open(path)),
+        resampler(decoder->rate, to),
+        watch(decoder->name, decoder->file_bytes),
+        rate(to) {
     block.resize(static_cast<size_t>(kBlock * decoder->channels));
   }
 
@@ -142,12 +145,16 @@ struct MonoReader::State {
       if (!any) throw no_sound(decoder->name);
     }
     for (size_t i = before; i < ready.size(); i++) ready[i] = within_one(ready[i]);
+    given += ready.size() - before;
+    watch.check(given);
     return true;
   }
 
   std::unique_ptr<SoundDecoder> decoder;
   Resampler resampler;
+  BombWatch watch;
   int rate;
+  size_t given = 0;  // samples so far
   std::vector<float> block, one, ready;
   size_t taken = 0;  // of `ready`
   bool any = false, ended = false;
@@ -181,17 +188,12 @@ double MonoReader::source_seconds() const {
   const SoundDecoder& d = *state_->decoder;
   return d.frames < 0 ? -1.0 : static_cast<double>(d.frames) / d.rate;
 }
-const std::string& MonoReader::name() const { return state_->decoder->name; }
-uint64_t MonoReader::file_bytes() const { return state_->decoder->file_bytes; }
 
 std::vector<float> read_mono(const std::string& path, int rate) {
   MonoReader reader(path, rate);
-  const BombWatch watch(reader.name(), reader.file_bytes());
   std::vector<float> out, block(size_t{1} << 16);
-  while (const size_t n = reader.read(block)) {
+  while (const size_t n = reader.read(block))
     out.insert(out.end(), block.begin(), block.begin() + static_cast<std::ptrdiff_t>(n));
-    watch.check(out.size());
-  }
   return out;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recordings as samples. The format is known by the content, never by the name: WAV, FLAC, OGG, AIFF, AU and CAF
-// through libsndfile; MP3, M4A, WebM and what else there is through libav, where it is installed (MP3 without, too).
+// Recordings as samples. The format is known by the content, never by the name: WAV, FLAC, OGG, AIFF, AU and
+// CAF through libsndfile; MP3, M4A, WebM and what else there is through libav, where it is installed (MP3
+// without, too).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,8 @@ std::vector<float> mono(const Sound& sound, int rate);
 // hours is refused as a bomb.
 std::vector<float> read_mono(const std::string& path, int rate);
 
-// The same, as much at a time as wanted: for recordings that are longer than memory.
+// The same, as much at a time as wanted: for recordings that are longer than memory. A small file that
+// unpacks to hours is refused as a bomb.
 class MonoReader {
  public:
   MonoReader(const std::string& path, int rate);
@@ -47,8 +49,6 @@ class MonoReader {
   int source_rate() const;
   int source_channels() const;
   double source_seconds() const;
-  const std::string& name() const;  // for messages
-  uint64_t file_bytes() const;
 
  private:
   struct State;

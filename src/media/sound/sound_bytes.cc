@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the bytes of a recording come from.
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 
 #include "base/error.h"
@@ -19,6 +21,7 @@ class FileBytes : public SoundBytes {
     bytes = file_.bytes();
     name = path;
   }
+  void drop(uint64_t offset, uint64_t length) const override { file_.drop(offset, length); }
 
  private:
   MappedFile file_;
@@ -49,6 +52,9 @@ class PipeBytes : public SoundBytes {
     if (spool_) mapped_ = std::make_unique<MappedFile>(spool_->temporary_path());
     bytes = mapped_ ? mapped_->bytes() : std::span<const uint8_t>(memory_);
   }
+  void drop(uint64_t offset, uint64_t length) const override {
+    if (mapped_) mapped_->drop(offset, length);
+  }
 
  private:
   std::vector<uint8_t> memory_;
@@ -56,7 +62,29 @@ class PipeBytes : public SoundBytes {
   std::unique_ptr<MappedFile> mapped_;
 };
 
+constexpr int64_t kDropStep = int64_t{8} << 20;
+
 }  // namespace
+
+int64_t SoundCursor::read(void* out, int64_t count) {
+  count = std::clamp<int64_t>(count, 0, size() - at_);
+  if (count > 0) std::memcpy(out, source_->bytes.data() + at_, static_cast<size_t>(count));
+  at_ += count;
+  if (at_ - kept_ >= kDropStep) {
+    source_->drop(static_cast<uint64_t>(kept_), static_cast<uint64_t>(at_ - kept_));
+    kept_ = at_;
+  }
+  return count;
+}
+
+bool SoundCursor::seek(int64_t offset, int whence) {
+  const int64_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? at_ : size();
+  int64_t to = 0;
+  if (__builtin_add_overflow(from, offset, &to) || to < 0 || to > size()) return false;
+  at_ = to;
+  kept_ = std::min(kept_, to);
+  return true;
+}
 
 std::shared_ptr<const SoundBytes> SoundBytes::open(const std::string& path) {
   std::shared_ptr<SoundBytes> result;
