@@ -52,7 +52,8 @@ struct VoiceActivity::State {
           .advise("use a voice-activity model: silero-vad");
     name = found->name;
     many = input_named(*found, "h") != nullptr;
-    backends = open_backends(options.backend, options.threads);
+    // One thread: a window is some 0.1 ms of work, less than threads take to meet.
+    backends = open_backends(options.backend, options.threads > 0 ? options.threads : 1);
     weights = std::make_unique<WeightStore>(std::move(source));
     SessionOptions s;
     for (const auto& b : backends) s.backends.push_back(b.get());
