@@ -5,6 +5,9 @@
 // kRowTile.
 #pragma once
 
+#include <array>
+#include <utility>
+
 #include "ops/matmul/matmul.h"
 
 namespace cyb {
@@ -12,14 +15,20 @@ namespace {
 
 constexpr int kDepth = 256;  // columns of one chain
 constexpr int kPanelGroups = kPanel / 8;
-constexpr int64_t kRowBlock = 192;  // rows that share a panel; a multiple of every kRowTile
+constexpr int64_t kRowBlock = kPanelRows;  // rows that share a panel
 
 inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
+// Weights that are needed next, brought nearer while sums run: `step` bytes for each column.
+struct Ahead {
+  const uint8_t* at = nullptr;
+  int64_t step = 0;
+};
+
 // Total += chain, for ROWS rows and a panel of VECS·kWide columns. x is read as it lies: k contiguous.
-template <int ROWS, int VECS>
-inline void chain_tile(int64_t depth, const float* x, int64_t ldx, const float* panel, int64_t ldp,
-                       float* total) {
+template <int ROWS, int VECS, bool AHEAD>
+void chain_tile(int64_t depth, const float* x, int64_t ldx, const float* panel, int64_t ldp, float* total,
+                Ahead ahead) {
   VW acc[ROWS][VECS];
 #pragma GCC unroll 16
   for (int i = 0; i < ROWS; i++)
@@ -29,6 +38,7 @@ inline void chain_tile(int64_t depth, const float* x, int64_t ldx, const float* 
     VW w[VECS];
 #pragma GCC unroll 4
     for (int v = 0; v < VECS; v++) w[v] = vw_load(panel + k * ldp + v * kWide);
+    if (AHEAD) __builtin_prefetch(ahead.at + k * ahead.step, 0, 2);
 #pragma GCC unroll 16
     for (int i = 0; i < ROWS; i++) {
       const VW a = vw_set1(x[i * ldx + k]);
@@ -45,19 +55,27 @@ inline void chain_tile(int64_t depth, const float* x, int64_t ldx, const float* 
     }
 }
 
-// Any number of rows, in tiles of kRowTile, 4, 2 and 1.
+using ChainTile = void (*)(int64_t, const float*, int64_t, const float*, int64_t, float*, Ahead);
+template <bool AHEAD, int... ROWS>
+constexpr std::array<ChainTile, sizeof...(ROWS)> chain_tiles(std::integer_sequence<int, ROWS...>) {
+  return {chain_tile<ROWS + 1, kPanel / kWide, AHEAD>...};
+}
+constexpr auto kChainTiles = chain_tiles<false>(std::make_integer_sequence<int, kRowTile>());
+constexpr auto kChainTilesAhead = chain_tiles<true>(std::make_integer_sequence<int, kRowTile>());
+
+// Any number of rows, in as few tiles as hold them, of nearly the same height: a low last one would wait for
+// its few chains. Tile t brings group t of the panel that is next nearer.
 void chain_rows(int64_t rows, int64_t depth, const float* x, int64_t ldx, const float* panel, int64_t ldp,
-                float* total) {
-  constexpr int kVecs = kPanel / kWide;
-  for (; rows >= kRowTile; rows -= kRowTile, x += kRowTile * ldx, total += kRowTile * kPanel)
-    chain_tile<kRowTile, kVecs>(depth, x, ldx, panel, ldp, total);
-  for (; rows >= 4; rows -= 4, x += 4 * ldx, total += 4 * kPanel)
-    chain_tile<4, kVecs>(depth, x, ldx, panel, ldp, total);
-  if (rows >= 2) {
-    chain_tile<2, kVecs>(depth, x, ldx, panel, ldp, total);
-    rows -= 2, x += 2 * ldx, total += 2 * kPanel;
+                float* total, const Ahead* ahead = nullptr) {
+  int64_t tiles = (rows + kRowTile - 1) / kRowTile;
+  for (int t = 0; tiles > 0; tiles--, t++) {
+    const int64_t some = (rows + tiles - 1) / tiles;
+    if (ahead && t < kPanelGroups)
+      kChainTilesAhead[static_cast<size_t>(some - 1)](depth, x, ldx, panel, ldp, total, ahead[t]);
+    else
+      kChainTiles[static_cast<size_t>(some - 1)](depth, x, ldx, panel, ldp, total, {});
+    rows -= some, x += some * ldx, total += some * kPanel;
   }
-  if (rows > 0) chain_tile<1, kVecs>(depth, x, ldx, panel, ldp, total);
 }
 
 template <class E>
@@ -83,7 +101,11 @@ inline void expand_blocks(const uint8_t* data, int64_t k, int64_t group, int64_t
 struct ExpandU32 {
   static constexpr bool kHalves = false;
   static constexpr int kStreams = 1;
+  static constexpr int64_t kStep = 32;  // bytes of a column, about
   using Block = const uint8_t*;
+  static const uint8_t* place(const uint8_t* data, int64_t k, int64_t group, int64_t at) {
+    return block(data, k, group, at);
+  }
   static Block block(const uint8_t* data, int64_t k, int64_t group, int64_t at) {
     return data + (group * k + at) * 32;
   }
@@ -100,7 +122,11 @@ struct ExpandU32 {
 struct ExpandU16 {
   static constexpr bool kHalves = false;
   static constexpr int kStreams = 2;
+  static constexpr int64_t kStep = 16;  // bytes of a column, about
   using Block = const uint8_t*;
+  static const uint8_t* place(const uint8_t* data, int64_t k, int64_t group, int64_t at) {
+    return block(data, k, group, at);
+  }
   static Block block(const uint8_t* data, int64_t k, int64_t group, int64_t at) {
     return data + (group * k + at) * 16;
   }
@@ -122,9 +148,13 @@ struct ScaledBlock {
 struct ExpandQ8 {
   static constexpr bool kHalves = false;
   static constexpr int kStreams = 4;
+  static constexpr int64_t kStep = 9;  // bytes of a column, about
   using Block = ScaledBlock;
+  static const uint8_t* place(const uint8_t* data, int64_t k, int64_t group, int64_t at) {
+    return data + (group * ((k + 31) / 32) + at / 32) * 272;
+  }
   static Block block(const uint8_t* data, int64_t k, int64_t group, int64_t at) {
-    const uint8_t* p = data + (group * ((k + 31) / 32) + at / 32) * 272;
+    const uint8_t* p = place(data, k, group, at);
     return {p + 16, vi_to_f32(vi_load_i16(p))};
   }
   static void columns(const Block& b, int j, V8 (&w)[4]) {
@@ -142,9 +172,13 @@ struct ExpandQ8 {
 struct ExpandQ4 {
   static constexpr bool kHalves = false;
   static constexpr int kStreams = 4;
+  static constexpr int64_t kStep = 5;  // bytes of a column, about
   using Block = ScaledBlock;
+  static const uint8_t* place(const uint8_t* data, int64_t k, int64_t group, int64_t at) {
+    return data + (group * ((k + 31) / 32) + at / 32) * 144;
+  }
   static Block block(const uint8_t* data, int64_t k, int64_t group, int64_t at) {
-    const uint8_t* p = data + (group * ((k + 31) / 32) + at / 32) * 144;
+    const uint8_t* p = place(data, k, group, at);
     return {p + 16, vi_to_f32(vi_load_i16(p))};
   }
   static V8 value(VI nibble, V8 scale) {
@@ -166,7 +200,11 @@ struct ExpandQ4 {
 struct ExpandTernary {
   static constexpr bool kHalves = true;  // a block may lack its second half
   static constexpr int kStreams = 4;
+  static constexpr int64_t kStep = 2;  // bytes of a column, about
   using Block = const uint8_t*;
+  static const uint8_t* place(const uint8_t* data, int64_t k, int64_t group, int64_t at) {
+    return block(data, k, group, at);
+  }
   static Block block(const uint8_t* data, int64_t k, int64_t group, int64_t at) {
     return data + (group * ((k + 15) / 16) + at / 16) * 32;
   }
@@ -307,7 +345,13 @@ void f32_acts(const MatmulArgs& args, const MatmulRange& range) {
             for (int64_t i = 0; i < min64(kDepth, k); i++) v8_store(panel + i * kPanel + 8 * g, v8_zero());
           }
         }
-        chain_rows(rows, depth, args.x + row * args.ldx + begin, args.ldx, panel, kPanel, total);
+        Ahead ahead[kPanelGroups];
+        for (int64_t g = 0; g < kPanelGroups; g++) {
+          const bool more = begin + kDepth < k;
+          const int64_t next = min64(more ? group + g : group + kPanelGroups + g, range.group_end - 1);
+          ahead[g] = {Expand::place(args.w.data, k, next, more ? begin + kDepth : 0), Expand::kStep};
+        }
+        chain_rows(rows, depth, args.x + row * args.ldx + begin, args.ldx, panel, kPanel, total, ahead);
       }
       for (int64_t g = 0; g < groups; g++) finish(args, row, rows, (group + g) * 8, total + 8 * g, kPanel);
     }

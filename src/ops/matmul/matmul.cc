@@ -20,12 +20,15 @@ struct Cut {
   int64_t tiles() const { return row_tiles * group_tiles; }
 };
 
-Cut cut(int64_t m, int64_t n, int64_t row_bytes, int64_t group_bytes, int64_t batch, int threads) {
+// A block of rows of 8-bit x stays in L2 while the weights pass by.
+int64_t rows_that_fit(int64_t row_bytes) {
+  return std::clamp<int64_t>((256 << 10) / std::max<int64_t>(row_bytes, 1) / 24 * 24, 24, 192);
+}
+
+Cut cut(int64_t m, int64_t n, int64_t most_rows, int64_t group_bytes, int64_t batch, int threads) {
   Cut c;
   const int64_t groups = ceil_div<int64_t>(n, 8);
-  // A block of rows of x stays in L2 while the weights pass by.
-  const int64_t fit = (256 << 10) / std::max<int64_t>(row_bytes, 1) / 24 * 24;
-  c.rows = std::min(m, std::clamp<int64_t>(fit, 24, 192));
+  c.rows = std::min(m, most_rows);
   c.row_tiles = ceil_div(m, std::max<int64_t>(c.rows, 1));
   if (c.row_tiles > 0) c.rows = round_up<int64_t>(ceil_div(m, c.row_tiles), m < 12 ? 1 : 12);
   // Some tiles a thread for balance, but each worth the fetch of a counter: 16 KB of weights, or many rows.
@@ -93,8 +96,8 @@ void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs
   for (int i = 0; i < count; i++) {
     const MatmulArgs& a = args[i];
     const int64_t groups = std::max<int64_t>(ceil_div<int64_t>(a.w.n, 8), 1);
-    const int64_t row_bytes = a.xq ? q8_row_stride(a.w.k) * int64_t{sizeof(Q8Block)} : 1024;
-    cuts[i] = cut(a.m, a.w.n, row_bytes,
+    const int64_t most = a.xq ? rows_that_fit(q8_row_stride(a.w.k) * int64_t{sizeof(Q8Block)}) : kPanelRows;
+    cuts[i] = cut(a.m, a.w.n, most,
                   static_cast<int64_t>(weight_bytes(a.w.encoding, a.w.n, a.w.k, a.w.tiled)) / groups, 1,
                   pool.threads());
     tiles += cuts[i].tiles();
@@ -111,7 +114,7 @@ void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs
 
 void dense_run(ThreadPool& pool, const MatmulKernels& kernels, const DenseArgs& args) {
   const int64_t batches = args.batch[0] * args.batch[1];
-  const Cut c = cut(args.m, args.n, 1024, args.k * 32, batches, pool.threads());
+  const Cut c = cut(args.m, args.n, kPanelRows, args.k * 32, batches, pool.threads());
   if (c.tiles() == 0) return;
   pool.parallel_for(batches * c.tiles(), 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; t++)

@@ -78,6 +78,10 @@ struct DenseArgs {
   bool accumulate = false;
 };
 
+// Rows that f32 products compute with one expansion of the weights: a ViT's 257 tokens are not cut in two. A
+// multiple of every kernel's tile.
+constexpr int64_t kPanelRows = 264;
+
 // Rows [row_begin, row_end) of x and groups [group_begin, group_end) of 8 rows of W.
 struct MatmulRange {
   int64_t row_begin, row_end, group_begin, group_end;

@@ -135,7 +135,7 @@ TEST(Matmul, VectorKernelsGiveTheScalarBits) {
   for (Encoding e : kEncodings)
     for (int64_t k : kDepths)
       for (int64_t n : kWidths) {
-        const int64_t ms[] = {1, 2, 3, 4, 7, 13, 25};
+        const int64_t ms[] = {1, 2, 3, 5, 7, 14, 29};
         const int64_t m = ms[random.next() % 7], ldx = k + 3, ldy = n + 5;
         const Weights w = make_weights(e, n, k, random);
         const std::vector<float> x = activations(m, ldx, random), bias = activations(1, n, random);
@@ -186,7 +186,7 @@ TEST(Matmul, VectorKernelsGiveTheScalarBits) {
 // A row's result depends on neither the rows beside it nor on who computes which part.
 TEST(Matmul, RowsAndSplitsDoNotChangeABit) {
   Random random(3);
-  const int64_t m = 130, k = 600, n = 77, groups = 10;
+  const int64_t m = kPanelRows + 5, k = 600, n = 77, groups = 10;
   std::vector<Isa> isas = vector_isas();
   for (Encoding e : kEncodings) {
     const Weights w = make_weights(e, n, k, random);
@@ -206,7 +206,7 @@ TEST(Matmul, RowsAndSplitsDoNotChangeABit) {
         args.y = want.data();
         for (int64_t i = 0; i < m; i++) matmul_range(matmul_kernels(isa), args, {i, i + 1, 0, groups});
         args.y = got.data();
-        for (int64_t rows : {2, 7, 64, 130})
+        for (int64_t rows : {int64_t{2}, int64_t{7}, int64_t{64}, int64_t{197}, m})
           for (int64_t step : {1, 3, 4, 10}) {
             got.assign(got.size(), -1);
             for (int64_t i = 0; i < m; i += rows)
@@ -216,7 +216,7 @@ TEST(Matmul, RowsAndSplitsDoNotChangeABit) {
             expect_same_bits(got, want, name(isa, e, q8, rows, n, k));
           }
         for (int threads : {1, 2, 3})
-          for (int64_t rows : {int64_t{1}, int64_t{2}, int64_t{64}, m}) {
+          for (int64_t rows : {int64_t{1}, int64_t{2}, int64_t{50}, int64_t{64}, kPanelRows - 1, m}) {
             ThreadPool pool(threads);
             got.assign(want.begin(), want.end());
             std::fill(got.begin(), got.begin() + rows * n, -1.0f);
