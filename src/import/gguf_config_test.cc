@@ -58,12 +58,12 @@ TEST(GgufConfig, KeysBecomeThoseOfTheCheckpoint) {
 }
 
 TEST(GgufConfig, EncodersHaveTheirOwnKeysAndNames) {
-  const auto encoder = [](const std::string& arch) {
+  const auto encoder = [](const std::string& arch, uint32_t pooling = 2) {
     GgufBuilder b;
     b.set("general.architecture", arch).set(arch + ".block_count", 1u).set(arch + ".context_length", 128u);
     b.set(arch + ".embedding_length", 8u).set(arch + ".feed_forward_length", 12u);
     b.set(arch + ".attention.head_count", 2u).set(arch + ".attention.layer_norm_epsilon", 1e-12f);
-    b.set(arch + ".attention.causal", false).set(arch + ".pooling_type", 2u);
+    b.set(arch + ".attention.causal", false).set(arch + ".pooling_type", pooling);
     b.f32("token_embd.weight", {8, 5}, std::vector<float>(40, 0.5f));
     b.f32("token_types.weight", {8, 2}, std::vector<float>(16, 0.5f));
     b.f32("position_embd.weight", {8, 3}, std::vector<float>(24, 0.5f));
@@ -78,7 +78,7 @@ TEST(GgufConfig, EncodersHaveTheirOwnKeysAndNames) {
   const Config n = config_of(encoder("nomic-bert").set("nomic-bert.rope.freq_base", 1000.0f));
   EXPECT_EQ(n.text("model_type"), "nomic_bert");
   EXPECT_EQ(n.integer("architecture.rope_theta"), 1000);
-  EXPECT_HAS(failure(encoder("bert").set("bert.pooling_type", 4u)), "no model of embeddings");
+  EXPECT_HAS(failure(encoder("bert", 4)), "no model of embeddings");
   EXPECT_HAS(failure(encoder("bert").set("bert.expert_count", 8u)), "expert_count");
   const auto name = [&](const char* arch, const char* tensor) {
     const auto found = gguf_tensor_name(gguf_architecture(arch), tensor, c);
@@ -272,7 +272,7 @@ TEST(SourceModel, FoldersAndWrongFilesAreNamed) {
   EXPECT_HAS(fail(dir.path()), "neither config.json nor a GGUF file");
   EXPECT_HAS(fail(dir.path("nothing.gguf")), "cannot open");
   EXPECT_HAS(fail(dir.write("page.gguf", "<!DOCTYPE html>")), "HTML");
-  EXPECT_HAS(fail(dir.write("model.bin", std::string("PK\3\4", 4) + "data/data.pkl")), "PyTorch");
+  EXPECT_HAS(fail(dir.write("model.bin", std::string("PK\3\4", 4) + "data/data.pkl")), "zip archive");
   EXPECT_HAS(fail(dir.write("alone.safetensors", SafetensorsBuilder().f32("a", {1}, {1}).build())),
              "no config.json");
   dir.write("page.gguf", base("llama").build());

@@ -59,7 +59,7 @@ class Run(unittest.TestCase):
 
     def test_json_has_the_promised_fields(self):
         a = self.answer("Count to three.", "--max-tokens", "8", "--seed", "5")
-        self.assertEqual(list(a), ["text", "prompt_tokens", "generated_tokens", "finish_reason", "seed", "model", "backend", "timings"])
+        self.assertEqual(list(a), ["text", "prompt_tokens", "generated_tokens", "drafted_tokens", "accepted_tokens", "finish_reason", "seed", "model", "backend", "timings"])
         self.assertEqual((a["generated_tokens"], a["finish_reason"], a["seed"], a["model"], a["backend"]), (8, "length", 5, "smollm2", "cpu"))
 
     def test_a_piped_prompt_is_the_same(self):
