@@ -62,7 +62,7 @@ class ByteSource {
 class StateStore {
  public:
   virtual ~StateStore() = default;
-  virtual int64_t length(int slot) const = 0;  // positions held (kv), 0 for tensors
+  virtual int64_t length(int slot) const = 0;  // positions held (kv), or gone through (tensors)
   // Keeps the first n positions. Returns from where the sequence must be computed again: n, or less where a
   // window has already lost what n needs; the slot is then cut to that.
   virtual int64_t truncate(int slot, int64_t n) = 0;

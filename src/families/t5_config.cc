@@ -222,6 +222,18 @@ Model read(const Config& c) {
                         m.decoder.heads, m.hidden);
     m.head_dim = m.hidden / m.encoder.heads;
     m.act = bert::activation(c.text(key("activation_function")), c, key("activation_function"));
+    // Marian's own files.
+    m.shift = c.integer_or(key("sinusoid_shift"), k.shift);
+    if (m.shift < 0 || m.shift > 1) throw c.invalid(key("sinusoid_shift"), "{} is neither 0 nor 1", m.shift);
+    if (c.has(key("layer_norm_eps"))) {
+      const float eps = c.epsilon(key("layer_norm_eps"));
+      if (!(eps >= 0 && eps < 1)) throw c.invalid(key("layer_norm_eps"), "{} is out of range", eps);
+      m.eps = std::stod(fmt::format("{}", eps));
+    }
+    const std::string cell = c.text_or(key("decoder_cell"), "attention");
+    if (cell != "attention" && cell != "ssru")
+      throw c.invalid(key("decoder_cell"), "unknown cell '{}'", cell).advise("supported: attention, ssru");
+    m.recurrent = cell == "ssru";
     if (c.boolean(key("scale_embedding")))
       m.embed_scale = static_cast<float>(std::sqrt(static_cast<double>(m.hidden)));
     m.shared_words = c.boolean_or(key("share_encoder_decoder_embeddings"), true);

@@ -75,6 +75,8 @@ struct Model {
   int64_t buckets = 0, max_distance = 0;
   double eps = 1e-5, embed_scale = 1, output_scale = 1;
   ir::Activation act;
+  int64_t shift = 0;       // of sinusoidal positions
+  bool recurrent = false;  // the decoder has a simple recurrent unit in place of self attention
   bool gated = false, shared_words = true, tie = true, logits_bias = false;
   Head head = Head::language;
 };

@@ -126,7 +126,7 @@ class Seq2Seq {
   ValueId integer(const std::string& name, int64_t v) {
     return b.graph().add_constant(name, Tensor::i32(Shape{}, {static_cast<int32_t>(v)}));
   }
-  ValueId real(const char* name, double v) {
+  ValueId real(const std::string& name, double v) {
     return b.graph().add_constant(name, Tensor::f32(Shape{}, {static_cast<float>(v)}));
   }
   ValueId integers(const char* name, std::vector<int64_t> v) {
@@ -162,7 +162,7 @@ class Seq2Seq {
       } else {
         SinusoidalAttrs attrs;
         attrs.dims = m.hidden;
-        attrs.shift = k.shift;
+        attrs.shift = m.shift;
         p = b.op(Op::SinusoidalEmbed, {p}, attrs, name + ".positions");
       }
       x = b.op(Op::Add, {x, p}, NoAttrs{}, name + ".placed");
@@ -194,7 +194,9 @@ class Seq2Seq {
     ValueId x = embed();
     for (int64_t i = 0; i < m.decoder.layers; i++) {
       begin_layer(i);
-      x = branch(x, names.self_norm, "a", [&](ValueId n) { return self_attention(i, n, encoded != kNone); });
+      x = m.recurrent ? branch(x, "rnn_layer_norm", "r", [&](ValueId n) { return recurrent_unit(i, n); })
+                      : branch(x, names.self_norm, "a",
+                               [&](ValueId n) { return self_attention(i, n, encoded != kNone); });
       x = branch(x, names.cross_norm, "c", [&](ValueId n) { return cross_attention(i, n, encoded); });
       x = branch(x, names.decoder_ffn_norm, "f",
                  [&](ValueId n) { return feed_forward(n, names.decoder_ffn); });
@@ -251,6 +253,23 @@ class Seq2Seq {
     if (!whole) states.push_back(state("kv", index));
     const ValueId a = b.op(Op::Sdpa, std::move(operands), attrs, "a" + at, std::move(states));
     return output(a, names.self, "");
+  }
+
+  // Kim et al. 2019: c = σ(f)·c + (1 − σ(f))·x, relu(c).
+  ValueId recurrent_unit(int64_t index, ValueId n) {
+    const ValueId x = b.op(Op::Matmul, {n, b.weight(prefix + "rnn.cell.weight", {m.hidden, m.hidden})},
+                           MatmulAttrs{}, "r.x" + at);
+    ValueId f = linear(n, "rnn.forget", m.hidden, m.hidden, "r.f");
+    f = b.op(Op::Sigmoid, {f}, NoAttrs{}, "r.gate" + at);
+    ValueId rest = b.op(Op::Sub, {real("one" + at, 1), f}, NoAttrs{}, "r.rest" + at);
+    rest = b.op(Op::Mul, {rest, x}, NoAttrs{}, "r.new" + at);
+    State cell;
+    cell.name = "cell." + std::to_string(index);
+    cell.kind = State::Kind::tensor;
+    cell.type = {DType::f32, {batch, m.hidden}};
+    const ValueId c =
+        b.op(Op::LinearRecurrence, {rest, f, lengths}, NoAttrs{}, "r.cell" + at, {b.state(std::move(cell))});
+    return b.op(Op::Relu, {c}, NoAttrs{}, "r" + at);
   }
 
   ValueId cross_attention(int64_t index, ValueId x, ValueId encoded) {

@@ -9,6 +9,7 @@
 #include "import/file_kind.h"
 #include "import/ggml_whisper.h"
 #include "import/gguf_file.h"
+#include "import/marian_file.h"
 #include "import/whisper_pt.h"
 
 namespace cyb {
@@ -16,11 +17,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder without config.json may hold one GGUF model.
+bool is_marian_path(const fs::path& path) {
+  std::error_code code;
+  if (path.extension() != ".bin" || !fs::is_regular_file(path, code)) return false;
+  return is_marian_file(MappedFile(path.string()).bytes());
+}
+
+// A folder without config.json may hold one GGUF or Marian model.
 std::unique_ptr<SourceModel> open_gguf_folder(const fs::path& folder) {
   std::vector<std::string> models;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string path = entry.path().string();
+    if (is_marian_path(entry.path())) return open_marian_model(path);
     if (!path.ends_with(".gguf")) continue;
     const std::vector<std::string> parts = gguf_shard_paths(path);
     if (parts.empty() || parts.front() == path) models.push_back(path);
@@ -78,6 +86,7 @@ std::unique_ptr<SourceModel> open_source_model(const std::string& path,
   const FileKind kind = sniff_file(file.bytes(), file.size());
   if (kind == FileKind::program) return open_ir_model(path, weights);
   no_weights();
+  if (is_marian_path(path)) return open_marian_model(path);
   const std::string name = fs::path(path).filename().string();
   if (kind == FileKind::gguf) return open_gguf_model(path);
   if (kind == FileKind::ggml && is_ggml_whisper(file.bytes())) return open_ggml_whisper(path);

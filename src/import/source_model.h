@@ -50,6 +50,8 @@ std::unique_ptr<SourceModel> open_gguf_model(const std::string& path);
 std::unique_ptr<SourceModel> open_hf_folder(const std::string& path);
 // An ONNX file, with external data beside it.
 std::unique_ptr<SourceModel> open_onnx_model(const std::string& path);
+// A Marian or Bergamot binary, with its vocabulary (.spm) beside it.
+std::unique_ptr<SourceModel> open_marian_model(const std::string& path);
 // A program's text, with its weights in safetensors files.
 std::unique_ptr<SourceModel> open_ir_model(const std::string& path, const std::vector<std::string>& weights);
 // By content: a file of any kind, or a folder. A .safetensors file stands for its folder. `weights` belong to

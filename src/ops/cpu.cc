@@ -40,6 +40,7 @@ const cpu::KernelTable& cpu_kernel_table() {
     cpu::add_random_rows(t);
     cpu::add_rope_rows(t);
     cpu::add_sinusoidal_rows(t);
+    cpu::add_linear_recurrence_rows(t);
     cpu::add_matmul_rows(t);
     cpu::add_embed_rows(t);
     cpu::add_attention_rows(t);

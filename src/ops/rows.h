@@ -39,6 +39,7 @@ void add_spectral_rows(KernelTable& table);
 void add_random_rows(KernelTable& table);
 void add_rope_rows(KernelTable& table);
 void add_sinusoidal_rows(KernelTable& table);
+void add_linear_recurrence_rows(KernelTable& table);
 void add_matmul_rows(KernelTable& table);
 void add_text_rows(KernelTable& table);
 void add_embed_rows(KernelTable& table);
@@ -55,6 +56,9 @@ void rms_norm_rows(ThreadPool& pool, Isa isa, const float* x, const float* w, in
 // y = act(a) · b over n values; y may be a or b.
 void gated(ThreadPool& pool, Isa isa, ir::Activation act, const float* a, const float* b, int64_t n,
            float* y);
+
+// A state of one value a channel.
+std::unique_ptr<StateStore> make_tensor_state(const ir::State& state, const StateOptions& options);
 
 // The hooks that the matmul and attention groups give the machinery.
 std::unique_ptr<Weight> load_weight(const TensorSpec& spec, std::span<const uint8_t> bytes,

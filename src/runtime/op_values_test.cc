@@ -37,6 +37,9 @@ const Example kExamples[] = {
     {"u = const f32[1, 3] [1, 2, 3]\ni = const i64[1, 3] [0, 1, 1]\ny = scatter_elements(x, i, u) axis=0 "
      "reduction=mul\n",
      "f32[2, 3]", "[1, 5, 2, 4, 6, 18]"},
+    {"a = const f32[1, 3, 2] [1, 2, 3, 4, 5, 6]\nb = const f32[1, 3, 2] [9, 9, 0.5, 2, 1, 0]\ny = "
+     "linear_recurrence(a, b)\n",
+     "f32[1, 3, 2]", "[1, 2, 3.5, 8, 8.5, 6]"},
     {"p = const i32[2] [0, 3]\ny = sinusoidal_embed(p) dims=4 max_period=100\n", "f32[2, 4]",
      "[0, 0, 1, 1, 0.14112, 0.29552022, -0.9899925, 0.9553365]"},
     {"p = const f32[1] [2]\ny = sinusoidal_embed(p) dims=4 max_period=100 shift=1 scale=0.5 cosine_first\n",

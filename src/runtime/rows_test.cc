@@ -30,6 +30,13 @@ std::vector<Case> cases() {
   attention("causal window", ") causal window=3");
   attention("soft-cap", ") causal softcap=1.5");
   attention("state", ", kv) causal", kKv, 4);
+  all.push_back({"linear recurrence",
+                 "(x: f32[B, T, 12], f: f32[B, T, 12], n: i32[B]) -> (y: f32[B, T, 12])\ny = "
+                 "linear_recurrence(x, f, n, c)\n",
+                 {{2, 7, 12}, {2, 7, 12}},
+                 {kLengths},
+                 "state c: tensor(f32[B, 12])\n",
+                 3});
   attention("window state", ", kv) causal window=5", kWindow, 5);
   const char* operands[][2] = {
       {"bias",

@@ -22,7 +22,7 @@ constexpr char kMagic[8] = {'c', 'y', 'b', 's', 't', 'a', 't', '1'};
 std::vector<int> find_written(const ir::Graph& graph) {
   std::vector<int> out;
   for (const ir::Node& n : graph.nodes) {
-    const bool appends = n.op == ir::Op::KvCache || (n.op == ir::Op::Sdpa && n.operands.size() > 1 && n.operands[1] != ir::kNone);
+    const bool appends = n.op == ir::Op::KvCache || n.op == ir::Op::LinearRecurrence || (n.op == ir::Op::Sdpa && n.operands.size() > 1 && n.operands[1] != ir::kNone);
     if (appends) out.insert(out.end(), n.states.begin(), n.states.end());
   }
   return out;

@@ -121,6 +121,24 @@ std::vector<RecurrentFunction> recurrent_functions(const RecurrentAttrs& a, int 
   return out;
 }
 
+void rule_linear_recurrence(InferContext& c) {
+  const Type& x = c.type(0);
+  const Type& f = c.type(1);
+  c.require(x.rank() == 3 && x.dtype == DType::f32 && f.rank() == 3 && f.dtype == DType::f32,
+            "x and f must be f32[B, T, C]");
+  for (int i = 0; i < 3; i++)
+    c.same(x.dims[static_cast<size_t>(i)], f.dims[static_cast<size_t>(i)], "x and f");
+  if (c.has(2)) c.require(c.type(2).rank() == 1 && c.type(2).dtype == DType::i32, "lengths must be i32[B]");
+  if (!c.node().states.empty()) {
+    const State& s = c.state(0);
+    c.require(s.kind == State::Kind::tensor && s.type.dtype == DType::f32 && s.type.rank() == 2 &&
+                  s.type.dims[1].is_number(),
+              "the state must be tensor(f32[B, C])");
+    c.same(x.dims[2], s.type.dims[1], "channels of x and of the state");
+  }
+  c.result(0, x);
+}
+
 void rule_lstm(InferContext& c) { recurrent(c, 4, 2, 3); }
 void rule_gru(InferContext& c) { recurrent(c, 3, 1, 2); }
 void rule_rnn(InferContext& c) { recurrent(c, 1, 1, 1); }

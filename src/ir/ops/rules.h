@@ -47,6 +47,7 @@ void rule_sdpa(InferContext& c);
 void rule_kv_cache(InferContext& c);
 void rule_rope(InferContext& c);
 void rule_sinusoidal(InferContext& c);
+void rule_linear_recurrence(InferContext& c);
 // Shapes.
 void rule_transpose(InferContext& c);
 void rule_reshape(InferContext& c);

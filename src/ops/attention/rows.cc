@@ -232,9 +232,7 @@ void add_attention_rows(KernelTable& t) {
 
 std::unique_ptr<StateStore> make_state(const ir::State& state, const StateOptions& options,
                                        const Precision& precision) {
-  if (state.kind != ir::State::Kind::kv)
-    throw error(ErrorKind::UnsupportedOp, "state '{}' is a tensor; no operator reads such states yet",
-                state.name);
+  if (state.kind == ir::State::Kind::tensor) return make_tensor_state(state, options);
   KvConfig config;
   config.heads = static_cast<int>(state.heads);
   config.k_dim = static_cast<int>(state.k_dim);
