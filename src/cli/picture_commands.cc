@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "cli/progress_bar.h"
 #include "cli/text_inputs.h"
 #include "hub/store.h"
 #include "tasks/picture_tasks.h"
@@ -23,10 +24,14 @@ double seconds_since(Clock::time_point start) {
 template <class F>
 void for_batches(PictureModel& model, const std::vector<std::string>& paths, int64_t batch, F&& f) {
   const auto step = static_cast<size_t>(batch);
+  ProgressBar bar(ProgressBar::Unit::items);
   for (size_t at = 0; at < paths.size(); at += step) {
     std::vector<Tensor> pixels;
-    for (size_t i = at; i < std::min(paths.size(), at + step); i++)
+    for (size_t i = at; i < std::min(paths.size(), at + step); i++) {
+      if (paths.size() > 1) bar.update("pictures", i, paths.size());
       pixels.push_back(model.pixels(read_picture(paths[i])));
+    }
+    bar.clear();  // results are printed now
     f(at, pixels);
   }
 }

@@ -198,6 +198,15 @@ class Pictures(unittest.TestCase):
         self.assertAlmostEqual(table[0]["similarity"][0], 1, 5)
         self.assertAlmostEqual(table[0]["similarity"][1], sum(x * y for x, y in zip(a, b)), 4)
 
+    def test_long_texts_lose_their_end_but_not_the_token_there(self):
+        done = self.call("embed", self.clip, "word " * 100)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("1 of 1 texts have more tokens than the model reads", done.stderr.decode())
+        ours = json.loads(done.stdout)["embedding"]
+        self.assertNotEqual(ours, self.lines("embed", self.clip, "word")[0]["embedding"])
+        # What is cut off does not count.
+        self.assertEqual(ours, self.lines("embed", self.clip, "word " * 100 + "cat")[0]["embedding"])
+
     def test_a_plain_picture_gives_the_pixels_that_the_settings_ask_for(self):
         pixels = os.path.join(self.folder.name, "pixels.npy")
         values = [(v / 255 - m) / s for v, m, s in zip((200, 100, 50), (0.5, 0.4, 0.3), (0.2, 0.25, 0.5))]
