@@ -12,6 +12,7 @@
 #include "base/process_memory.h"
 #include "base/terminal.h"
 #include "cli/command.h"
+#include "cli/file_inputs.h"
 #include "cli/progress_bar.h"
 #include "cli/speech_commands.h"
 #include "hub/store.h"
@@ -113,9 +114,10 @@ void add_speech_flags(CLI::App& c, SpeechFlags& f) {
   c.add_flag("--no-condition", f.no_condition, "Do not tell a window the text before it")->group(kGroup);
 }
 
-void transcribe_files(const ModelFlags& model, const std::vector<std::string>& files,
+void transcribe_files(const ModelFlags& model, const std::vector<std::string>& named,
                       const SpeechFlags& given, bool verbose, bool explain) {
   SpeechFlags flags = given;
+  const std::vector<std::string> files = expand_files(named);
   if (flags.format.empty()) flags.format = "text";
   if (files.empty())
     throw error(ErrorKind::Usage, "no recording was given")

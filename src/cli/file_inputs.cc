@@ -95,12 +95,12 @@ bool fits_pattern(std::string_view name, std::string_view pattern) {
   return p == pattern.size();
 }
 
-std::vector<std::string> expand_files(const std::vector<std::string>& given) {
+std::vector<std::string> expand_files(const std::vector<std::string>& given, bool texts) {
   std::vector<std::string> out;
   std::error_code code;
   for (const std::string& item : given) {
     if (item == "-" || !is_pattern(item) || fs::exists(item, code)) {
-      if (fs::is_directory(item, code))
+      if (!texts && fs::is_directory(item, code))
         throw error(ErrorKind::Io, "'{}' is a folder", item)
             .advise("give its files: '{}'", (fs::path(item) / "*").string());
       out.push_back(item);
@@ -110,6 +110,7 @@ std::vector<std::string> expand_files(const std::vector<std::string>& given) {
     const fs::path path(item);
     for (const fs::path& part : path.relative_path()) parts.push_back(part.string());
     if (!parts.empty()) collect(path.root_path(), parts, 0, &found);
+    if (found.empty() && texts) found.push_back(item);
     if (found.empty())
       throw error(ErrorKind::Usage, "no file fits '{}'", item)
           .advise("check the pattern: * ? [a-z] within names, ** for folders");

@@ -10,8 +10,8 @@ namespace cyb {
 
 // Names as they are; patterns that no shell expanded (*, ?, [a-z] within a name, ** for any folders) become
 // the files that they match, sorted. "-" stays. Throws Usage for a pattern that matches nothing, and Io for a
-// folder.
-std::vector<std::string> expand_files(const std::vector<std::string>& given);
+// folder; where `texts` may stand beside files, such an item stays as it is.
+std::vector<std::string> expand_files(const std::vector<std::string>& given, bool texts = false);
 
 // Whether a name fits a pattern without '/'.
 bool fits_pattern(std::string_view name, std::string_view pattern);

@@ -57,6 +57,8 @@ TEST_F(FileInputsTest, AreExpandedInOrder) {
   EXPECT_EQ(expand({"odd[1].wav"}), (Names{"odd[1].wav"}));    // a file of this very name
   EXPECT_EQ(expand({"missing.wav"}), (Names{"missing.wav"}));  // whoever opens it says so
   EXPECT_THROW(expand({"*.flac"}), Error);
+  const std::string question = folder_ + "/what is it?";
+  EXPECT_EQ(expand_files({question, folder_ + "/c.*"}, true), (Names{question, folder_ + "/c.mp3"}));
   EXPECT_THROW(expand({"in"}), Error);
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "cli/file_inputs.h"
 #include "cli/progress_bar.h"
 #include "cli/text_inputs.h"
 #include "hub/store.h"
@@ -46,7 +47,7 @@ bool is_picture_model(const std::string& path) {
 
 void classify_pictures(const EncoderCommand& o, const std::vector<std::string>& labels,
                        const std::string& prompt) {
-  const std::vector<std::string> paths = read_texts(o.texts, o.file);
+  const std::vector<std::string> paths = expand_files(read_texts(o.texts, o.file));
   PictureClassifier model(resolve_model(o.flags.model), open_options(o.flags), labels, prompt);
   for_batches(model.model(), paths, o.batch, [&](size_t at, const std::vector<Tensor>& pixels) {
     const auto results = model.classify(pixels, o.batch);
@@ -74,6 +75,7 @@ std::vector<std::vector<float>> embed_pictures(const EncoderCommand& o, PictureI
   inputs->names = read_texts(o.texts, o.file);
   PictureEmbedder model(resolve_model(o.flags.model), open_options(o.flags));
   const bool pictures = reads_pictures(model.model().config());
+  if (pictures) inputs->names = expand_files(inputs->names, true);
   std::vector<std::string> paths, texts;
   for (const std::string& name : inputs->names) {
     std::error_code ignored;
