@@ -4,10 +4,11 @@
 
     test_hostile_files.py --program build/asan/cyb-llm [--only PART] [--keep DIR] [--list]
 
-Each of some 1,050 spoilt files (GGUF, safetensors folders with config.json and tokenizer.json, `.model`, ONNX,
-recordings) is given to `import`, `show --verify` or, bare graphs, `run`. Asserted: exit status 1; two lines on the error
-stream, `error:` and `advice:`, from an error that the program foresaw; under 5 s of processor time; peak memory under 200 MB; no
-report of a sanitizer; no file left. The unspoilt files must be accepted. Standard library only.
+Each of some 1,200 spoilt files (GGUF, safetensors folders with their config.json and tokenizer.json, PyTorch
+checkpoints, `.model`, ONNX, recordings) is given to `import`, `show --verify` or, bare graphs, `run`. Asserted: exit
+status 1; two lines on the error stream, `error:` and `advice:`, from an error that the program foresaw; under 5 s of
+processor time; peak memory under 200 MB; no report of a sanitizer; no file left. The unspoilt files must be accepted.
+Standard library only.
 """
 import argparse
 import concurrent.futures
@@ -20,14 +21,14 @@ import sys
 import tempfile
 import time
 
-from hostile import encoders, folders, gguf_files, model_files, onnx_files, onnx_runs, sound_files
+from hostile import encoders, folders, gguf_files, model_files, onnx_files, onnx_runs, pytorch_files, sound_files
 
 SECONDS, MEGABYTES = 5, 200
 SANITIZED = False
 
 
 def all_cases():
-    for maker in (gguf_files, folders, encoders, model_files, onnx_files, onnx_runs, sound_files):
+    for maker in (gguf_files, folders, encoders, pytorch_files, model_files, onnx_files, onnx_runs, sound_files):
         yield from maker.cases()
 
 
