@@ -17,7 +17,9 @@
 #include "cli/speech_commands.h"
 #include "hub/store.h"
 #include "media/sound/sound.h"
+#include "tasks/spoken_parts.h"
 #include "tasks/transcriber.h"
+#include "tasks/voice_activity.h"
 
 namespace cyb {
 namespace {
@@ -110,6 +112,8 @@ void add_speech_flags(CLI::App& c, SpeechFlags& f) {
   c.add_flag("--translate", f.translate, "Into English")->group(kGroup);
   c.add_flag("--words", f.words, "Times of words (json, vtt)")->group(kGroup);
   c.add_option("--prompt", f.prompt, "Text as if said before: names and their spelling")->group(kGroup);
+  c.add_option("--vad", f.vad, "A model of voice activity (silero-vad): only what it hears is written down")
+      ->group(kGroup);
   c.add_flag("--no-timestamps", f.no_timestamps, "Each window as one text")->group(kGroup);
   c.add_flag("--no-condition", f.no_condition, "Do not tell a window the text before it")->group(kGroup);
 }
@@ -142,6 +146,16 @@ void transcribe_files(const ModelFlags& model, const std::vector<std::string>& n
   if (o.words && !speech.aligns())
     throw error(ErrorKind::UnsupportedModel, "'{}' has no heads that tell when words are said", model.model)
         .advise("leave --words out");
+  std::unique_ptr<VoiceActivity> voice;
+  if (!flags.vad.empty()) {
+    OpenOptions hearing;
+    hearing.threads = 1;
+    voice = std::make_unique<VoiceActivity>(resolve_model(flags.vad), hearing);
+  }
+  if (voice && speech.front_end().settings().rate != VoiceActivity::kRate)
+    throw error(ErrorKind::UnsupportedModel, "voice activity is heard at {} Hz, the model wants {}",
+                VoiceActivity::kRate, speech.front_end().settings().rate)
+        .advise("leave --vad out");
   Transcriber transcriber(speech);
   Writer writer(flags, files);
   InterruptFlag interrupt;
@@ -156,15 +170,22 @@ void transcribe_files(const ModelFlags& model, const std::vector<std::string>& n
     const size_t count = std::min(files.size() - first, static_cast<size_t>(flags.batch));
     std::vector<std::vector<float>> samples;
     for (size_t i = 0; i < count; i++) samples.push_back(read_mono(files[first + i], rate));
-    const std::vector<std::span<const float>> views(samples.begin(), samples.end());
-    const std::vector<Transcript> found = transcriber.run(
+    std::vector<std::span<const float>> views(samples.begin(), samples.end());
+    std::vector<SpokenParts> parts;
+    for (size_t i = 0; i < count && voice; i++) {
+      voice->reset();
+      parts.emplace_back(samples[i], voice->segments(samples[i], VoiceSettings::for_transcription()), rate);
+    }
+    for (size_t i = 0; i < parts.size(); i++) views[i] = parts[i].samples();
+    std::vector<Transcript> found = transcriber.run(
         views, o, flags.batch,
-        [&](size_t i, const SpokenSegment& s) {
+        [&](size_t i, SpokenSegment s) {
+          if (voice) parts[i].restore(&s);
           writer.segment(first + i, s);
           return true;
         },
         [&](size_t i, double seconds) {
-          const double all = static_cast<double>(samples[i].size()) / rate;
+          const double all = static_cast<double>(views[i].size()) / rate;
           if (bars)
             bar.update(files[first + i], static_cast<uint64_t>(seconds),
                        static_cast<uint64_t>(std::max(all, 1.0)));
@@ -172,6 +193,9 @@ void transcribe_files(const ModelFlags& model, const std::vector<std::string>& n
         interrupt.flag());
     bar.clear();
     for (size_t i = 0; i < count; i++) {
+      found[i].duration = static_cast<double>(samples[i].size()) / rate;
+      for (SpokenSegment& s : found[i].segments)
+        if (voice) parts[i].restore(&s);
       heard += found[i].duration;
       if (!interrupt.raised()) writer.finish(first + i, found[i]);
       if (verbose)

@@ -14,11 +14,11 @@ class App;
 namespace cyb {
 
 struct SpeechFlags {
-  std::string format, language, prompt, output_dir;
+  std::string format, language, prompt, output_dir, vad;
   bool translate = false, words = false, no_timestamps = false, no_condition = false;
   int beams = 1, batch = 1;
 };
-// --format --language --translate --words --prompt --no-timestamps --no-condition
+// --format --language --translate --words --prompt --vad --no-timestamps --no-condition
 void add_speech_flags(CLI::App& command, SpeechFlags& flags);
 
 // Writes the transcripts of all files in their order; segments appear as they are found. `explain`:

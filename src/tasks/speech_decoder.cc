@@ -132,7 +132,8 @@ std::vector<SpeechResult> SpeechDecoder::greedy(std::span<const int> windows,
 int32_t SpeechDecoder::draw(double temperature, std::mt19937_64& random) {
   const float top = *std::max_element(probabilities_.begin(), probabilities_.end());
   const auto weight = [&](float p) {
-    return std::exp((static_cast<double>(p) - static_cast<double>(top)) / temperature);
+    const double x = (static_cast<double>(p) - static_cast<double>(top)) / temperature;
+    return x > -40 ? std::exp(x) : 0;  // what is rarer is never drawn
   };
   double sum = 0;
   for (const float p : probabilities_) sum += weight(p);

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "import/import.h"
+#include "import/pytorch/test_pickle.h"
 #include "support/golden.h"
 #include "support/golden_json.h"
 #include "tasks/speech_model.h"
@@ -340,6 +341,56 @@ TEST_F(SpeechImport, WhisperCppFilesGiveTheSameWeights) {
   }
   write("ggml-short.bin", std::string("lmgg") + std::string(60, '\1'));
   EXPECT_THROW(import("ggml-short.bin", EncodingPolicy::u32), Error);
+}
+
+std::string base64(const std::string& bytes) {
+  constexpr const char* kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t v = 0;
+    for (size_t k = 0; k < 3; k++)
+      v = v << 8 | (i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0u);
+    for (size_t k = 0; k < 4; k++) out += i + k > bytes.size() ? '=' : kAlphabet[v >> (18 - 6 * k) & 63];
+  }
+  return out;
+}
+
+TEST_F(SpeechImport, OpenAiCheckpointsGiveTheSameWeights) {
+  std::string dims = "}", state = "}", ranks;
+  for (const auto& [name, v] : {std::pair{"n_mels", int64_t{8}},
+                                {"n_vocab", kVocab},
+                                {"n_audio_ctx", 20},
+                                {"n_audio_state", 32},
+                                {"n_audio_head", 4},
+                                {"n_audio_layer", 2},
+                                {"n_text_ctx", 24},
+                                {"n_text_state", 32},
+                                {"n_text_head", 4},
+                                {"n_text_layer", 2}})
+    dims += op::text(name) + op::integer(v) + "s";
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const auto& [name, v] : values_) {
+    const std::vector<int64_t>& shape = shapes_.at(name);
+    std::vector<int64_t> strides(shape.size(), 1);
+    for (size_t d = shape.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * shape[d + 1];
+    const std::string key = std::to_string(files.size());
+    state += op::text(own_name(name)) +
+             op::tensor(op::storage("FloatStorage", key, static_cast<int64_t>(v.size())), 0, shape, strides) +
+             "s";
+    files.emplace_back("data/" + key,
+                       std::string(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(float)));
+  }
+  const std::string pickle =
+      op::proto() + "}" + op::text("dims") + dims + "s" + op::text("model_state_dict") + state + "s.";
+  write("openai/tiny.pt", torch_zip(pickle, files));
+  EXPECT_THROW(import("openai/tiny.pt", EncodingPolicy::u32), Error);  // without a vocabulary
+  for (int64_t i = 0; i < kBase; i++)
+    ranks += base64(i < 256 ? std::string(1, static_cast<char>(i)) : "w" + std::to_string(i)) + " " +
+             std::to_string(i) + "\n";
+  write("openai/multilingual.tiktoken", ranks);
+  const std::string path = import("openai/tiny.pt", EncodingPolicy::u32);
+  expect_same(weights(path), 0);
+  EXPECT_EQ(SpeechModel(path, {}, 1, 1).tokens().first_time, 50364);
 }
 
 }  // namespace
