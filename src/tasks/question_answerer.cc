@@ -45,6 +45,43 @@ std::vector<Cut> cut(std::string_view text, Cut part, bool at_marks, bool single
   return out;
 }
 
+// The words of byte-level vocabularies (GPT-2's pattern): letters, digits or marks, one space before each;
+// other white space, and 's and the like, alone.
+std::vector<Cut> byte_level_cuts(std::string_view text, Cut part) {
+  const auto class_of = [](char32_t c) {
+    if (is_whitespace(c)) return 0;
+    if (is_numeric(c)) return 1;
+    return is_word_character(c) && c != '_' && !is_combining_mark(c) ? 2 : 3;
+  };
+  // The end of the run of one class that begins at `at`; `last`: where its last character begins.
+  const auto run = [&](size_t at, int* kind, size_t* last) {
+    size_t next = *last = at;
+    *kind = class_of(utf8_next(text, &next));
+    for (at = next; at < part.end; at = next) {
+      if (class_of(utf8_next(text, &next)) != *kind) break;
+      *last = at;
+    }
+    return at;
+  };
+  std::vector<Cut> out;
+  for (size_t at = part.begin; at < part.end;) {
+    size_t begin = at, last = 0;
+    int kind = 0;
+    size_t end = run(at, &kind, &last);
+    if (kind == 0 && end < part.end) {
+      if (last > begin) out.push_back({begin, last});
+      if (text[last] != ' ') out.push_back({last, end});
+      begin = text[last] == ' ' ? last : end;
+      end = run(end, &kind, &last);
+    }
+    for (const std::string_view ending : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
+      if (text.substr(begin, part.end - begin).starts_with(ending)) end = begin + ending.size();
+    out.push_back({begin, end});
+    at = end;
+  }
+  return out;
+}
+
 std::string lower(std::string text) {
   for (char& c : text)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
@@ -76,12 +113,15 @@ QuestionAnswerer::Words QuestionAnswerer::words_of(const std::string& context) c
   // A word's parts: cut at marks where that changes no token.
   const std::vector<int32_t> probe = t.encode("a", kPlain);
   const bool only_spaces = !probe.empty() && t.token_text(probe[0]).starts_with("▁");
+  const std::vector<int32_t> spaced = t.encode("a a", kPlain);
+  const bool byte_level = spaced.size() > 1 && t.token_text(spaced[1]).starts_with("Ġ");
   const auto parts_of = [&](Cut word, const std::vector<int32_t>& whole) {
     std::vector<Part> out;
     constexpr size_t kShort = 512;
     if (only_spaces) return std::vector<Part>{{word, whole}};
     for (const bool single : {true, false}) {
-      const std::vector<Cut> cuts = cut(context, word, true, single);
+      const std::vector<Cut> cuts =
+          byte_level ? byte_level_cuts(context, word) : cut(context, word, true, single);
       std::vector<int32_t> joined;
       out.clear();
       for (const Cut& c : cuts) {
@@ -95,7 +135,7 @@ QuestionAnswerer::Words QuestionAnswerer::words_of(const std::string& context) c
     // first of the word's.
     size_t done = 0, begin = word.begin;
     if (word.end - word.begin <= kShort)
-      for (const Cut& c : cut(context, word, true, true)) {
+      for (const Cut& c : byte_level ? byte_level_cuts(context, word) : cut(context, word, true, true)) {
         const std::vector<int32_t> first = ids_of({word.begin, c.end});
         if (first.size() <= done || first.size() >= whole.size() ||
             !std::equal(first.begin(), first.end(), whole.begin()))

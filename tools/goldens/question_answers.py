@@ -25,6 +25,7 @@ ENC = dict(hidden_size=32, intermediate_size=56, num_hidden_layers=2, num_attent
 # golden: tokenizer, classes, settings
 MODELS = {
     "bert": ("bert_uncased", "Bert", dict(pad_token_id=0)),
+    "roberta": ("roberta", "Roberta", dict(pad_token_id=1, type_vocab_size=1)),
     "xlm_roberta": ("xlm_roberta", "XLMRoberta", dict(pad_token_id=1, type_vocab_size=1)),
 }
 CASES = [
