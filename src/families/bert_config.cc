@@ -6,15 +6,14 @@
 #include <cmath>
 
 #include "families/rope.h"
+#include "families/settings.h"
 
 namespace cyb::bert {
 namespace {
 
-std::string key(const char* name) { return std::string("architecture.") + name; }
-
-void set_default(Config& c, const char* name, ConfigValue value) {
-  if (!c.has(key(name))) c.set(key(name), std::move(value));
-}
+using main_part::key;
+using main_part::positive;
+using main_part::set_default;
 
 void rename(Config& c, const char* old_name, const char* name) {
   const ConfigValue* old = c.find(key(old_name));
@@ -22,12 +21,6 @@ void rename(Config& c, const char* old_name, const char* name) {
   const ConfigValue value = *old;
   if (!c.has(key(name))) c.set(key(name), value);
   c.erase(key(old_name));
-}
-
-int64_t positive(const Config& c, const char* name) {
-  const int64_t v = c.integer(key(name));
-  if (v < 1 || v > (int64_t{1} << 31)) throw c.invalid(key(name), "{} is out of range", v);
-  return v;
 }
 
 // What cross-encoders make of their one logit.
@@ -114,26 +107,6 @@ void complete_layers(Config& c, const Kind& k) {
 }
 
 }  // namespace
-
-// {"0": "NO", "1": "YES"} → ["NO", "YES"].
-void complete_labels(Config& c) {
-  constexpr int64_t kMost = 1 << 20;
-  const ConfigValue* ids = c.find(key("id2label"));
-  std::vector<std::string> labels;
-  if (ids && ids->is_table() && !ids->table()->empty()) {
-    const ConfigTable& table = *ids->table();
-    for (size_t i = 0; i < table.size(); i++) {
-      const ConfigValue* name = table.find(std::to_string(i));
-      if (!name || !name->is_text()) throw c.invalid(key("id2label"), "no text for label {}", i);
-      labels.push_back(*name->text());
-    }
-  } else {
-    const int64_t count = c.integer_or(key("num_labels"), 2);
-    if (count < 1 || count > kMost) throw c.invalid(key("num_labels"), "{} labels", count);
-    for (int64_t i = 0; i < count; i++) labels.push_back("LABEL_" + std::to_string(i));
-  }
-  set_default(c, "labels", labels);
-}
 
 void complete(Config& c) {
   const Kind& k = kind_of(c);

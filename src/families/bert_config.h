@@ -91,8 +91,6 @@ struct Kind {
 const Kind& kind_of(const Config& config);
 std::vector<const char*> model_types();
 void complete(Config& config);
-// `labels` from id2label, or LABEL_0 … as the reference names them.
-void complete_labels(Config& config);
 
 struct Model {
   const Kind* kind = nullptr;

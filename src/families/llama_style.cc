@@ -6,6 +6,7 @@
 #include <string>
 
 #include "families/rope.h"
+#include "families/settings.h"
 #include "ir/builder.h"
 #include "ir/ops/attention.h"
 #include "ir/ops/common.h"
@@ -100,11 +101,9 @@ const Defaults& defaults_of(const Config& config) {
   throw error(ErrorKind::UnsupportedModel, "model type '{}' is not LlamaStyle", type);
 }
 
-std::string key(const char* name) { return std::string("architecture.") + name; }
-
-void set_default(Config& config, const char* name, ConfigValue value) {
-  if (!config.has(key(name))) config.set(key(name), std::move(value));
-}
+using main_part::key;
+using main_part::positive;
+using main_part::set_default;
 
 void complete_layers(Config& c, const Defaults& d) {
   const int64_t layers = c.integer(key("num_hidden_layers"));
@@ -198,12 +197,6 @@ Activation activation(const Config& c, const std::string& path) {
   if (name == "relu") return Activation::relu;
   throw c.invalid(path, "unknown activation '{}'", name)
       .advise("supported: silu, gelu, gelu_pytorch_tanh, gelu_new, relu");
-}
-
-int64_t positive(const Config& c, const char* name) {
-  const int64_t v = c.integer(key(name));
-  if (v < 1 || v > (int64_t{1} << 31)) throw c.invalid(key(name), "{} is out of range", v);
-  return v;
 }
 
 Model read(const Config& c) {

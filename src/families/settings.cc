@@ -74,4 +74,15 @@ void complete_labels(Config& c) {
   for (const char* done : {"id2label", "label2id", "num_labels"}) c.erase(part + done);
 }
 
+namespace main_part {
+
+std::string key(const char* name) { return std::string("architecture.") + name; }
+
+void set_default(Config& c, const char* name, ConfigValue value) {
+  cyb::set_default(c, key(name), std::move(value));
+}
+
+int64_t positive(const Config& c, const char* name) { return positive_setting(c, key(name)); }
+
+}  // namespace main_part
 }  // namespace cyb

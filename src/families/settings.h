@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What families of pictures do with the keys of a config.
+// What families do with the keys of a config.
 #pragma once
 
 #include <string>
@@ -26,5 +26,14 @@ double epsilon_setting(const Config& c, const std::string& key);
 ir::Activation activation_setting(const Config& c, const std::string& key);
 // id2label, num_labels of [architecture] → labels = ["cat", "dog"]; the former are erased.
 void complete_labels(Config& c);
+
+// The same of the main part, whose keys begin with "architecture.": by the names behind that.
+namespace main_part {
+
+std::string key(const char* name);
+void set_default(Config& c, const char* name, ConfigValue value);
+int64_t positive(const Config& c, const char* name);
+
+}  // namespace main_part
 
 }  // namespace cyb

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "families/bert_config.h"
+#include "families/settings.h"
 
 namespace cyb::t5 {
 namespace {
@@ -82,17 +83,9 @@ const Kind kKinds[] = {
      .start = 0},
 };
 
-std::string key(const char* name) { return std::string("architecture.") + name; }
-
-void set_default(Config& c, const char* name, ConfigValue value) {
-  if (!c.has(key(name))) c.set(key(name), std::move(value));
-}
-
-int64_t positive(const Config& c, const char* name) {
-  const int64_t v = c.integer(key(name));
-  if (v < 1 || v > (int64_t{1} << 31)) throw c.invalid(key(name), "{} is out of range", v);
-  return v;
-}
+using main_part::key;
+using main_part::positive;
+using main_part::set_default;
 
 int64_t token(const Config& c, const std::string& path, int64_t vocab) {
   const int64_t v = c.integer(path);
@@ -159,7 +152,7 @@ void complete(Config& c) {
   tokenizer_default("pad_token_id", k.pad);
   tokenizer_default("eos_token_id", k.eos);
   const std::string head = c.text(key("head"));
-  if (head == "sequence") bert::complete_labels(c);
+  if (head == "sequence") complete_labels(c);
   for (const char* done : {"id2label", "label2id", "num_labels"}) c.erase(key(done));
   if (head != "none") {
     const ConfigValue* start = c.find(key("decoder_start_token_id"));

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "families/settings.h"
 #include "ir/builder.h"
 #include "ir/ops/attention.h"
 #include "ir/ops/common.h"
@@ -19,11 +20,8 @@ namespace {
 
 using namespace ir;
 
-std::string key(const char* name) { return std::string("architecture.") + name; }
-
-void set_default(Config& c, const char* name, ConfigValue value) {
-  if (!c.has(key(name))) c.set(key(name), std::move(value));
-}
+using main_part::key;
+using main_part::set_default;
 
 // The settings of the equations below.
 struct Model {
