@@ -2,48 +2,26 @@
 // Tiny seeded encoders through a real checkpoint, the real importer and both paths, against transformers in
 // f32.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 #include <numeric>
 
 #include "import/import.h"
 #include "support/golden.h"
+#include "support/imported_model.h"
 #include "tasks/text_encoder.h"
 
 namespace cyb {
 namespace {
 
-namespace fs = std::filesystem;
 using test::EncoderGolden;
 using Values = std::vector<std::vector<float>>;
 
-class TinyEncoder : public testing::TestWithParam<std::string> {
+class TinyEncoder : public testing::TestWithParam<std::string>, protected test::ImportedModel {
  protected:
   void SetUp() override {
     golden_ = test::read_encoder_golden(GetParam());
-    folder_ = fs::temp_directory_path() / ("cyb-encoder-" + GetParam() + "-" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    path_ = import(EncodingPolicy::u32);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string import(EncodingPolicy encoding) {
-    const std::string source = (folder_ / "source").string();
-    test::write_checkpoint(golden_, source);
-    ImportOptions o;
-    o.encoding = encoding;
-    o.out = source + to_string(encoding) + ".model";
-    o.threads = 2;
-    return import_model(source, o).path;
-  }
-
-  static OpenOptions exact() {
-    OpenOptions o;
-    o.exact = true;
-    o.threads = 2;
-    return o;
+    import_model_of(golden_, "encoder-" + GetParam());
   }
 
   std::string graph() const {
@@ -85,18 +63,10 @@ class TinyEncoder : public testing::TestWithParam<std::string> {
   }
 
   EncoderGolden golden_;
-  fs::path folder_;
-  std::string path_;
 };
 
 TEST_P(TinyEncoder, ValuesAreTheReferencesOnBothPaths) {
-  expect_golden(exact(), "curated");
-  OpenOptions o = exact();
-  o.graph_path = true;
-  expect_golden(o, "graph");
-  o = exact();
-  o.fusion = false;
-  expect_golden(o, "unfused");
+  on_all_paths([&](const OpenOptions& options, const char* what) { expect_golden(options, what); });
 }
 
 TEST_P(TinyEncoder, ABatchGivesEachTextItsOwnBits) {

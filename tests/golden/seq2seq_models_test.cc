@@ -2,21 +2,19 @@
 // Tiny seeded encoder-decoders through a real checkpoint, the real importer and both paths, against
 // transformers in f32: hidden states, logits, greedy and beam searches, batches.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "import/import.h"
 #include "support/golden.h"
+#include "support/imported_model.h"
 #include "tasks/text_encoder.h"
 #include "tasks/translator.h"
 
 namespace cyb {
 namespace {
 
-namespace fs = std::filesystem;
 using test::SeqToSeqGolden;
 using Ids = std::vector<int32_t>;
 
@@ -47,32 +45,11 @@ SearchOptions options_of(const std::string& text) {
   return o;
 }
 
-class TinySeq2Seq : public testing::TestWithParam<std::string> {
+class TinySeq2Seq : public testing::TestWithParam<std::string>, protected test::ImportedModel {
  protected:
   void SetUp() override {
     golden_ = test::read_seq2seq_golden(GetParam());
-    folder_ = fs::temp_directory_path() / ("cyb-seq2seq-" + GetParam() + "-" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    path_ = import(EncodingPolicy::u32);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string import(EncodingPolicy encoding) {
-    const std::string source = (folder_ / "source").string();
-    test::write_checkpoint(golden_, source);
-    ImportOptions o;
-    o.encoding = encoding;
-    o.out = source + to_string(encoding) + ".model";
-    o.threads = 2;
-    return import_model(source, o).path;
-  }
-
-  static OpenOptions exact(int slots = 1) {
-    OpenOptions o;
-    o.exact = true;
-    o.threads = 2;
-    o.slots = slots;
-    return o;
+    import_model_of(golden_, "seq2seq-" + GetParam());
   }
   bool language() const { return golden_.kind == "language"; }
 
@@ -133,18 +110,10 @@ class TinySeq2Seq : public testing::TestWithParam<std::string> {
   }
 
   SeqToSeqGolden golden_;
-  fs::path folder_;
-  std::string path_;
 };
 
 TEST_P(TinySeq2Seq, ValuesAreTheReferencesOnBothPaths) {
-  expect_values(exact(), "curated");
-  OpenOptions o = exact();
-  o.graph_path = true;
-  expect_values(o, "graph");
-  o = exact();
-  o.fusion = false;
-  expect_values(o, "unfused");
+  on_all_paths([&](const OpenOptions& options, const char* what) { expect_values(options, what); });
 }
 
 TEST_P(TinySeq2Seq, GreedyTokensAreTheReferences) {

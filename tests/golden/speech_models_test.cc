@@ -14,6 +14,7 @@
 #include "media/sound/sound.h"
 #include "support/golden.h"
 #include "support/golden_json.h"
+#include "support/imported_model.h"
 #include "tasks/transcriber.h"
 
 namespace cyb {
@@ -134,31 +135,11 @@ class Graphs {
   std::vector<Tensor> hidden_;
 };
 
-class TinyWhisper : public testing::Test {
+class TinyWhisper : public testing::Test, protected test::ImportedModel {
  protected:
   void SetUp() override {
     golden_ = read_golden();
-    folder_ = fs::temp_directory_path() / ("cyb-whisper-" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    path_ = import(EncodingPolicy::u32);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string import(EncodingPolicy encoding) {
-    const std::string source = (folder_ / "source").string();
-    test::write_checkpoint(golden_.checkpoint, source);
-    ImportOptions o;
-    o.encoding = encoding;
-    o.out = source + to_string(encoding) + ".model";
-    o.threads = 2;
-    return import_model(source, o).path;
-  }
-
-  static OpenOptions exact() {
-    OpenOptions o;
-    o.exact = true;
-    o.threads = 2;
-    return o;
+    import_model_of(golden_.checkpoint, "whisper");
   }
 
   static void expect_rows(const float* ours, const std::vector<float>& wanted, int64_t width,
@@ -193,18 +174,10 @@ class TinyWhisper : public testing::Test {
   }
 
   Golden golden_;
-  fs::path folder_;
-  std::string path_;
 };
 
 TEST_F(TinyWhisper, ValuesAndTokensAreTheReferencesOnBothPaths) {
-  expect_golden(exact(), "curated");
-  OpenOptions o = exact();
-  o.graph_path = true;
-  expect_golden(o, "graph");
-  o = exact();
-  o.fusion = false;
-  expect_golden(o, "unfused");
+  on_all_paths([&](const OpenOptions& options, const char* what) { expect_golden(options, what); });
 }
 
 TEST_F(TinyWhisper, ABatchGivesEachWindowItsOwnBits) {

@@ -2,51 +2,29 @@
 // Tiny seeded towers of pictures and texts through a real checkpoint, the real importer and both paths,
 // against transformers in f32.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 
 #include "import/import.h"
 #include "support/golden.h"
+#include "support/imported_model.h"
 #include "tasks/picture_model.h"
 
 namespace cyb {
 namespace {
 
-namespace fs = std::filesystem;
 using test::VisionGolden;
 using Rows = std::vector<std::vector<float>>;
 
-class TinyVision : public testing::TestWithParam<std::string> {
+class TinyVision : public testing::TestWithParam<std::string>, protected test::ImportedModel {
  protected:
   void SetUp() override {
     golden_ = test::read_vision_golden(GetParam());
-    folder_ = fs::temp_directory_path() / ("cyb-vision-" + GetParam() + "-" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    path_ = import(EncodingPolicy::u32);
+    import_model_of(golden_, "vision-" + GetParam());
     for (const auto& p : golden_.pictures)
       pictures_.push_back(Tensor::f32({1, 3, p.height, p.width}, p.pixels));
     for (const auto& t : golden_.texts)
       texts_.push_back(Tensor::i32({1, static_cast<int64_t>(t.ids.size())}, t.ids));
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string import(EncodingPolicy encoding) {
-    const std::string source = (folder_ / "source").string();
-    test::write_checkpoint(golden_, source);
-    ImportOptions o;
-    o.encoding = encoding;
-    o.out = source + to_string(encoding) + ".model";
-    o.threads = 2;
-    return import_model(source, o).path;
-  }
-
-  static OpenOptions exact() {
-    OpenOptions o;
-    o.exact = true;
-    o.threads = 2;
-    return o;
   }
 
   static void expect_near(const std::vector<float>& ours, const std::vector<float>& wanted,
@@ -104,18 +82,10 @@ class TinyVision : public testing::TestWithParam<std::string> {
 
   VisionGolden golden_;
   std::vector<Tensor> pictures_, texts_;
-  fs::path folder_;
-  std::string path_;
 };
 
 TEST_P(TinyVision, ValuesAreTheReferencesOnBothPaths) {
-  expect_golden(exact(), "curated");
-  OpenOptions o = exact();
-  o.graph_path = true;
-  expect_golden(o, "graph");
-  o = exact();
-  o.fusion = false;
-  expect_golden(o, "unfused");
+  on_all_paths([&](const OpenOptions& options, const char* what) { expect_golden(options, what); });
 }
 
 TEST_P(TinyVision, ABatchGivesEachInputItsOwnBits) {
