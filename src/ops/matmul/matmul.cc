@@ -22,7 +22,7 @@ struct Cut {
 
 // A block of rows of 8-bit x stays in L2 while the weights pass by.
 int64_t rows_that_fit(int64_t row_bytes) {
-  return std::clamp<int64_t>((256 << 10) / std::max<int64_t>(row_bytes, 1) / 24 * 24, 24, 192);
+  return std::clamp<int64_t>((256 << 10) / std::max<int64_t>(row_bytes, 1) / 24 * 24, 48, 192);
 }
 
 Cut cut(int64_t m, int64_t n, int64_t most_rows, int64_t group_bytes, int64_t batch, int threads) {

@@ -63,11 +63,12 @@ inline void transpose8(const float* in, int64_t ldi, float* out, int64_t ldo) {
   }
 }
 
-inline __m256i broadcast4(const int8_t* p) {
+inline int32_t four_bytes(const int8_t* p) {
   int32_t v;
   __builtin_memcpy(&v, p, 4);
-  return _mm256_set1_epi32(v);
+  return v;
 }
+inline __m256i broadcast4(const int8_t* p) { return _mm256_set1_epi32(four_bytes(p)); }
 
 // One block of activations: acts.h. `count` values are read.
 inline void quantize_block(const float* x, int count, Q8Block* out) {

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Encoded weights of 8 rows as vectors of unsigned codes, for dot products of unsigned with signed bytes:
+// each() gives piece j, columns 4j … 4j + 4 of the block, four bytes a row. The codes are moved up by 128, 8
+// or 1; −128, −8 or −1 times the sum of x stands in the activations' block (acts.h). Included after
+// simd_avx2-inl.h.
+#pragma once
+
+#include "ops/matmul/acts.h"
+
+namespace cyb {
+namespace {
+
+#define CYB_INLINE __attribute__((always_inline)) inline
+
+struct CodesQ8 {
+  static constexpr int64_t kBytes = 272;  // of a block of 8 rows
+  static int32_t offset(const Q8Block& x) { return x.neg128; }
+  static V8 scale(const uint8_t* p) { return vi_to_f32(vi_load_i16(p)); }
+  template <class F>
+  static CYB_INLINE void each(const uint8_t* p, bool, F&& f) {
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; j++) f(j, _mm256_xor_si256(vi_load(p + 16 + 32 * j), _mm256_set1_epi8(-128)));
+  }
+};
+
+struct CodesQ4 {
+  static constexpr int64_t kBytes = 144;
+  static int32_t offset(const Q8Block& x) { return x.neg8; }
+  static V8 scale(const uint8_t* p) { return vi_to_f32(vi_load_i16(p)); }
+  template <class F>
+  static CYB_INLINE void each(const uint8_t* p, bool, F&& f) {
+    const VI mask = _mm256_set1_epi8(15);
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
+      const VI w = vi_load(p + 16 + 32 * j);
+      f(j, _mm256_and_si256(w, mask));
+      f(4 + j, _mm256_and_si256(_mm256_srli_epi16(w, 4), mask));
+    }
+  }
+};
+
+struct CodesTernary {
+  static constexpr int64_t kBytes = 64;
+  static int32_t offset(const Q8Block& x) { return x.neg1; }
+  static V8 scale(const uint8_t*) { return v8_set1(1); }
+  // 16 columns of a row in 4 bytes: the codes 0, 1, −1 of 2 bits become 1, 2, 0 (and 11, which no file has,
+  // 1).
+  static VI plus1(VI w) {
+    const VI bit = _mm256_set1_epi8(0x55), low = _mm256_and_si256(w, bit),
+             high = _mm256_and_si256(_mm256_srli_epi16(w, 1), bit), one = _mm256_andnot_si256(high, low);
+    return _mm256_or_si256(_mm256_add_epi8(one, one), _mm256_xor_si256(_mm256_xor_si256(high, low), bit));
+  }
+  // `half`: the block's second half is absent; its activations are zero, so any codes serve.
+  template <class F>
+  static CYB_INLINE void each(const uint8_t* p, bool half, F&& f) {
+    const VI two_bits = _mm256_set1_epi8(3);
+    for (int j = 0; j < 8; j++) {
+      const VI w = plus1(vi_load(p + (half ? 0 : j / 4 * 32)));
+      VI v = _mm256_and_si256(_mm256_srl_epi32(w, _mm_cvtsi32_si128(j % 4 * 8)), _mm256_set1_epi32(255));
+      v = _mm256_or_si256(v, _mm256_slli_epi32(v, 12));
+      f(j, _mm256_and_si256(_mm256_or_si256(v, _mm256_slli_epi32(v, 6)), two_bits));
+    }
+  }
+};
+
+// The sums d of one block for few rows of x, straight from the weights. Sum: first(), add() and get() of four
+// bytes' products in each lane.
+template <class Codes, class Sum, int ROWS>
+struct FewRows {
+  static CYB_INLINE void dot(const uint8_t* p, bool half, const Q8Block* const (&x)[ROWS], VI (&d)[ROWS]) {
+    bool first = true;
+    Codes::each(
+        p, half, [&](int j, VI w) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+          for (int m = 0; m < ROWS; m++) {
+            const VI xx = broadcast4(x[m]->q + 4 * j);
+            d[m] = first ? Sum::first(w, xx, Codes::offset(*x[m])) : Sum::add(d[m], w, xx);
+          }
+          first = false;
+        });
+#pragma GCC unroll 4
+    for (int m = 0; m < ROWS; m++) d[m] = Sum::get(d[m], Codes::offset(*x[m]));
+  }
+};
+
+// Shifted by 2t, the bytes of a lane give columns t, 4 + t, 8 + t, 12 + t: x is put in that order instead.
+template <class Sum, int ROWS>
+struct FewRows<CodesTernary, Sum, ROWS> {
+  static CYB_INLINE void dot(const uint8_t* p, bool half, const Q8Block* const (&x)[ROWS], VI (&d)[ROWS]) {
+    const VI two_bits = _mm256_set1_epi8(3);
+    const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+#pragma GCC unroll 4
+    for (int m = 0; m < ROWS; m++) d[m] = Sum::zero(x[m]->neg1);
+    for (int u = 0; u < (half ? 1 : 2); u++) {
+      const VI w = CodesTernary::plus1(vi_load(p + 32 * u));
+      const VI code[4] = {_mm256_and_si256(w, two_bits), _mm256_and_si256(_mm256_srli_epi16(w, 2), two_bits),
+                          _mm256_and_si256(_mm256_srli_epi16(w, 4), two_bits),
+                          _mm256_and_si256(_mm256_srli_epi16(w, 6), two_bits)};
+#pragma GCC unroll 4
+      for (int m = 0; m < ROWS; m++) {
+        const VI xx = _mm256_broadcastsi128_si256(
+            _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x[m]->q + 16 * u)), order));
+        d[m] = Sum::add(d[m], code[0], _mm256_shuffle_epi32(xx, 0x00));
+        d[m] = Sum::add(d[m], code[1], _mm256_shuffle_epi32(xx, 0x55));
+        d[m] = Sum::add(d[m], code[2], _mm256_shuffle_epi32(xx, 0xaa));
+        d[m] = Sum::add(d[m], code[3], _mm256_shuffle_epi32(xx, 0xff));
+      }
+    }
+#pragma GCC unroll 4
+    for (int m = 0; m < ROWS; m++) d[m] = Sum::get(d[m], x[m]->neg1);
+  }
+};
+
+template <class Codes, class Dot, int ROWS>
+void few_tile(const MatmulArgs& args, int64_t row, int64_t group) {
+  const int64_t k = args.w.k, units = (k + 15) / 16, blocks = (k + 31) / 32;
+  const int64_t group_bytes = Codes::kBytes == 64 ? units * 32 : blocks * Codes::kBytes;
+  const uint8_t* p = args.w.data + group * group_bytes;
+  const Q8Block* x[ROWS];
+  V8 acc[ROWS];
+#pragma GCC unroll 4
+  for (int m = 0; m < ROWS; m++) x[m] = args.xq + (row + m) * args.ldxq, acc[m] = v8_zero();
+  for (int64_t b = 0; b < blocks; b++, p += Codes::kBytes) {
+    VI d[ROWS];
+    Dot::dot(p, units % 2 != 0 && b == blocks - 1, x, d);
+    const V8 scale = Codes::scale(p);
+#pragma GCC unroll 4
+    for (int m = 0; m < ROWS; m++) {
+      acc[m] = v8_fma(v8_mul(vi_to_f32(d[m]), v8_set1(x[m]->scale)), scale, acc[m]);
+      x[m]++;
+    }
+  }
+  alignas(32) float total[ROWS * 8];
+#pragma GCC unroll 4
+  for (int m = 0; m < ROWS; m++) v8_store(total + 8 * m, acc[m]);
+  finish(args, row, ROWS, group * 8, total, 8);
+}
+
+template <class Codes, template <int> class Dot>
+void few_rows(const MatmulArgs& args, const MatmulRange& range) {
+  const int64_t row = range.row_begin, rows = range.row_end - row;
+  for (int64_t g = range.group_begin; g < range.group_end; g++)
+    if (rows == 1)
+      few_tile<Codes, Dot<1>, 1>(args, row, g);
+    else if (rows == 2)
+      few_tile<Codes, Dot<2>, 2>(args, row, g);
+    else if (rows == 3)
+      few_tile<Codes, Dot<3>, 3>(args, row, g);
+    else
+      few_tile<Codes, Dot<4>, 4>(args, row, g);
+}
+
+// Up to four rows wait for memory, which is read fastest as one stream: one group at a time, as it lies. More
+// rows wait for arithmetic.
+template <class Codes, template <int> class Dot, class Many>
+void q8_products(const MatmulArgs& args, const MatmulRange& range) {
+  const int64_t rows = range.row_end - range.row_begin;
+  if (rows <= 0) return;
+  if (rows <= 4)
+    few_rows<Codes, Dot>(args, range);
+  else
+    Many::run(args, range);
+}
+
+// One group of 8 rows of W, expanded: 8 pieces of unsigned codes.
+template <class CODES, class Sum, int ROW_TILE>
+struct OneGroup {
+  using Codes = CODES;
+  using F = V8;
+  static constexpr int64_t kLanes = 8, kBlockBytes = 256;
+  static constexpr int kRows = ROW_TILE;
+  static F zero() { return v8_zero(); }
+  static F load(const float* p) { return v8_load(p); }
+  static void store(float* p, F v) { v8_store(p, v); }
+  static void expand(const uint8_t* p, bool half, uint8_t* out, float* scale) {
+    Codes::each(
+        p, half, [&](int j, VI w) __attribute__((always_inline)) {
+          _mm256_store_si256(reinterpret_cast<VI*>(out + 32 * j), w);
+        });
+    v8_store(scale, Codes::scale(p));
+  }
+  template <int ROWS>
+  static CYB_INLINE void block(const uint8_t* codes, const float* scale, const RowBlocks<ROWS>& x,
+                               F (&acc)[ROWS]) {
+    VI d[ROWS];
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; j++) {
+      const VI w = vi_load(codes + 32 * j);
+#pragma GCC unroll 12
+      for (int m = 0; m < ROWS; m++) {
+        const VI xx = broadcast4(x[m].q + 4 * j);
+        d[m] = j == 0 ? Sum::first(w, xx, Codes::offset(x[m])) : Sum::add(d[m], w, xx);
+      }
+    }
+    const V8 s = v8_load(scale);
+#pragma GCC unroll 12
+    for (int m = 0; m < ROWS; m++)
+      acc[m] = v8_fma(v8_mul(vi_to_f32(Sum::get(d[m], Codes::offset(x[m]))), v8_set1(x[m].scale)), s, acc[m]);
+  }
+};
+
+}  // namespace
+}  // namespace cyb
