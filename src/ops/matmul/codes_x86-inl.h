@@ -5,7 +5,7 @@
 // simd_avx2-inl.h.
 #pragma once
 
-#include "ops/matmul/acts.h"
+#include "ops/matmul/q8-inl.h"
 
 namespace cyb {
 namespace {
