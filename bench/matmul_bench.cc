@@ -2,14 +2,22 @@
 // Matrix products on the shapes of SmolLM2-135M, beside the ceilings of this machine: read bandwidth and
 // multiply-add rate. Bandwidth counts the weights' bytes, arithmetic two operations a multiply-add.
 //   matmul_bench --benchmark_filter=gemv.*avx2
+//   matmul_bench --share [MxNxK …]     f32 products and the FMA peak in turns: peak, our rate, the share
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "fma_peak.h"
 #include "ops/matmul/matmul.h"
 
 namespace cyb {
@@ -155,10 +163,126 @@ void register_all() {
   }
 }
 
+// Points 5 of the speed goals: products of f32 activations beside the peak. What is measured is checked, at
+// some places, against a plain sum.
+struct Case {
+  const char* name;
+  std::function<void()> run;
+  std::function<double(int64_t, int64_t)> b;  // element (k, n) of the right operand
+};
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+void share(Isa isa, int threads, int64_t m, int64_t n, int64_t k) {
+  ThreadPool pool(threads);
+  const MatmulKernels& kernels = matmul_kernels(isa);
+  std::vector<float> a(static_cast<size_t>(m * k)), b(static_cast<size_t>(n * k)),
+      y(static_cast<size_t>(m * n));
+  for (size_t i = 0; i < a.size(); i++) a[i] = static_cast<float>(i * 7 % 255) - 127;
+  for (size_t i = 0; i < b.size(); i++) b[i] = static_cast<float>(i * 11 % 255) - 127;
+  const Shape s{k, n};
+  const Matrices u32(Encoding::u32, s, false), u16(Encoding::u16, s, false);
+  DenseArgs nn, nt;
+  nn.m = m, nn.n = n, nn.k = k, nn.a = a.data(), nn.a_m = k, nn.b = b.data(), nn.y = y.data(), nn.y_m = n;
+  nt = nn;
+  nn.b_k = n, nn.b_n = 1;
+  nt.b_k = 1, nt.b_n = k;
+  MatmulArgs w32, w16;
+  w32.m = m, w32.x = a.data(), w32.ldx = k, w32.y = y.data(), w32.ldy = n;
+  w16 = w32;
+  w32.w = weight_matrix(Encoding::u32, u32.bytes.data(), n, k, 31, true);
+  w16.w = weight_matrix(Encoding::u16, u16.bytes.data(), n, k, 15, true);
+  const auto code = [](const auto* p, int64_t at_k, int64_t at_n, int64_t depth) {
+    return static_cast<double>(p[(at_n / 8 * depth + at_k) * 8 + at_n % 8]);
+  };
+  const Case cases[] = {{"f32 x f32, nn", [&] { dense_run(pool, kernels, nn); },
+                         [&](int64_t i, int64_t j) { return double{b[static_cast<size_t>(i * n + j)]}; }},
+                        {"f32 x f32, nt", [&] { dense_run(pool, kernels, nt); },
+                         [&](int64_t i, int64_t j) { return double{b[static_cast<size_t>(j * k + i)]}; }},
+                        {"f32 x u32", [&] { matmul_run(pool, kernels, &w32); },
+                         [&](int64_t i, int64_t j) {
+                           return code(reinterpret_cast<const int32_t*>(u32.bytes.data()), i, j, k) * 0x1p-31;
+                         }},
+                        {"f32 x u16", [&] { matmul_run(pool, kernels, &w16); },
+                         [&](int64_t i, int64_t j) {
+                           return code(reinterpret_cast<const int16_t*>(u16.bytes.data()), i, j, k) * 0x1p-15;
+                         }}};
+  for (const Case& c : cases) {
+    std::vector<double> peaks, rates, shares;
+    c.run();
+    for (int64_t at : {int64_t{0}, m * n / 2 + n / 3, m * n - 1}) {
+      double sum = 0, size = 0;
+      for (int64_t i = 0; i < k; i++) {
+        const double term = a[static_cast<size_t>(at / n * k + i)] * c.b(i, at % n);
+        sum += term, size += std::abs(term);
+      }
+      if (!(std::abs(y[static_cast<size_t>(at)] - sum) <= 1e-6 * size)) {
+        std::fprintf(stderr, "%s: wrong result %g for %g\n", c.name, y[static_cast<size_t>(at)], sum);
+        std::exit(1);
+      }
+    }
+    // Rounds in which other programs took the processors away count only if there are no others.
+    int quiet = 0;
+    for (int round = 0; round < 60 && quiet < 9; round++) {
+      const auto start = std::chrono::steady_clock::now();
+      const std::clock_t cpu = std::clock();
+      const double before = bench::fma_peak(isa, pool);
+      const auto begin = std::chrono::steady_clock::now();
+      double seconds = 0;
+      int runs = 0;
+      for (; seconds < 0.03; runs++) {
+        c.run();
+        seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      }
+      const double after = bench::fma_peak(isa, pool);
+      const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      const double used = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC / threads;
+      const bool undisturbed = used > 0.98 * wall;
+      if (quiet > 0 && !undisturbed) continue;
+      if (quiet == 0 && undisturbed) peaks.clear(), rates.clear(), shares.clear();
+      quiet += undisturbed;
+      peaks.push_back(std::max(before, after));
+      rates.push_back(2e-9 * static_cast<double>(m * n * k) * runs / seconds);
+      shares.push_back(rates.back() / peaks.back());
+    }
+    std::printf(
+        "%-8s threads %d  %ldx%ldx%ld  %-14s peak %6.1f GFLOP/s  ours %6.1f  share %5.1f %% (%.1f … %.1f; %d "
+        "rounds)%s\n",
+        to_string(isa), threads, static_cast<long>(m), static_cast<long>(n), static_cast<long>(k), c.name,
+        median(peaks), median(rates), 100 * median(shares),
+        100 * *std::min_element(shares.begin(), shares.end()),
+        100 * *std::max_element(shares.begin(), shares.end()), static_cast<int>(shares.size()),
+        quiet ? "" : " disturbed");
+    std::fflush(stdout);
+  }
+}
+
+int share_all(int count, char** shapes) {
+  const char* standard[] = {"1024x1024x1024"};
+  for (Isa isa : {Isa::neon, Isa::avx2, Isa::avx512}) {
+    if (!isa_runs_on(isa, detect_isa()) || matmul_kernels(isa).isa != isa) continue;
+    for (int threads : {1, 2})
+      for (int i = 0; i < std::max(count, 1); i++) {
+        long m = 0, n = 0, k = 0;
+        const char* shape = count ? shapes[i] : standard[i];
+        if (std::sscanf(shape, "%ldx%ldx%ld", &m, &n, &k) != 3 || m < 1 || n < 1 || k < 1) {
+          std::fprintf(stderr, "%s is no shape MxNxK\n", shape);
+          return 2;
+        }
+        share(isa, threads, m, n, k);
+      }
+  }
+  return 0;
+}
+
 }  // namespace
 }  // namespace cyb
 
 int main(int argc, char** argv) {
+  if (argc > 1 && !std::strcmp(argv[1], "--share")) return cyb::share_all(argc - 2, argv + 2);
   cyb::register_all();
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
