@@ -224,7 +224,7 @@ void share(Isa isa, int threads, int64_t m, int64_t n, int64_t k) {
         std::exit(1);
       }
     }
-    // Rounds in which other programs took the processors away count only if there are no others.
+    // Rounds in which other programs took the processors away do not count.
     int quiet = 0;
     for (int round = 0; round < 60 && quiet < 9; round++) {
       const auto start = std::chrono::steady_clock::now();
@@ -240,22 +240,21 @@ void share(Isa isa, int threads, int64_t m, int64_t n, int64_t k) {
       const double after = bench::fma_peak(isa, pool);
       const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       const double used = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC / threads;
-      const bool undisturbed = used > 0.98 * wall;
-      if (quiet > 0 && !undisturbed) continue;
-      if (quiet == 0 && undisturbed) peaks.clear(), rates.clear(), shares.clear();
-      quiet += undisturbed;
+      if (used < 0.98 * wall) continue;
+      quiet++;
       peaks.push_back(std::max(before, after));
       rates.push_back(2e-9 * static_cast<double>(m * n * k) * runs / seconds);
       shares.push_back(rates.back() / peaks.back());
     }
-    std::printf(
-        "%-8s threads %d  %ldx%ldx%ld  %-14s peak %6.1f GFLOP/s  ours %6.1f  share %5.1f %% (%.1f … %.1f; %d "
-        "rounds)%s\n",
-        to_string(isa), threads, static_cast<long>(m), static_cast<long>(n), static_cast<long>(k), c.name,
-        median(peaks), median(rates), 100 * median(shares),
-        100 * *std::min_element(shares.begin(), shares.end()),
-        100 * *std::max_element(shares.begin(), shares.end()), static_cast<int>(shares.size()),
-        quiet ? "" : " disturbed");
+    std::printf("%-8s threads %d  %ldx%ldx%ld  %-14s ", to_string(isa), threads, static_cast<long>(m),
+                static_cast<long>(n), static_cast<long>(k), c.name);
+    if (quiet == 0) {
+      std::printf("not measured: other programs took the processors away in every round\n");
+      continue;
+    }
+    std::printf("peak %6.1f GFLOP/s  ours %6.1f  share %5.1f %% (%.1f … %.1f; %d rounds)\n", median(peaks),
+                median(rates), 100 * median(shares), 100 * *std::min_element(shares.begin(), shares.end()),
+                100 * *std::max_element(shares.begin(), shares.end()), quiet);
     std::fflush(stdout);
   }
 }

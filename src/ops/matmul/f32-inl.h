@@ -1,81 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // f32 chains for every encoding and for f32 operands: 256 columns of some rows of W are expanded into a panel
-// [256][kPanel] on the stack, tiles of kRowTile × kPanel sums run over it. Included once by each
+// [256][kPanel] on the stack, tiles of kRowTile × kTileColumns sums run over it. Included once by each
 // matmul_ISA.cc, after simd_ISA-inl.h, which gives V8 (8 floats), VI (8 × i32), VW (kWide floats) and
-// kRowTile.
+// the sizes of a tile.
 #pragma once
 
-#include <array>
-#include <utility>
-
+#include "ops/matmul/chain-inl.h"
 #include "ops/matmul/finish-inl.h"
-#include "ops/matmul/matmul.h"
 
 namespace cyb {
 namespace {
-
-constexpr int kDepth = 256;  // columns of one chain
-constexpr int kPanelGroups = kPanel / 8;
-constexpr int64_t kRowBlock = kPanelRows;  // rows that share a panel
-
-// Weights that are needed next, brought nearer while sums run: `step` bytes for each column.
-struct Ahead {
-  const uint8_t* at = nullptr;
-  int64_t step = 0;
-};
-
-// Total += chain, for ROWS rows and a panel of VECS·kWide columns. x is read as it lies: k contiguous.
-template <int ROWS, int VECS, bool AHEAD>
-void chain_tile(int64_t depth, const float* x, int64_t ldx, const float* panel, int64_t ldp, float* total,
-                Ahead ahead) {
-  VW acc[ROWS][VECS];
-#pragma GCC unroll 16
-  for (int i = 0; i < ROWS; i++)
-#pragma GCC unroll 4
-    for (int v = 0; v < VECS; v++) acc[i][v] = vw_zero();
-  for (int64_t k = 0; k < depth; k++) {
-    VW w[VECS];
-#pragma GCC unroll 4
-    for (int v = 0; v < VECS; v++) w[v] = vw_load(panel + k * ldp + v * kWide);
-    if (AHEAD) __builtin_prefetch(ahead.at + k * ahead.step, 0, 2);
-#pragma GCC unroll 16
-    for (int i = 0; i < ROWS; i++) {
-      const VW a = vw_set1(x[i * ldx + k]);
-#pragma GCC unroll 4
-      for (int v = 0; v < VECS; v++) acc[i][v] = vw_fma(a, w[v], acc[i][v]);
-    }
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < ROWS; i++)
-#pragma GCC unroll 4
-    for (int v = 0; v < VECS; v++) {
-      float* t = total + i * kPanel + v * kWide;
-      vw_store(t, vw_add(vw_load(t), acc[i][v]));
-    }
-}
-
-using ChainTile = void (*)(int64_t, const float*, int64_t, const float*, int64_t, float*, Ahead);
-template <bool AHEAD, int... ROWS>
-constexpr std::array<ChainTile, sizeof...(ROWS)> chain_tiles(std::integer_sequence<int, ROWS...>) {
-  return {chain_tile<ROWS + 1, kPanel / kWide, AHEAD>...};
-}
-constexpr auto kChainTiles = chain_tiles<false>(std::make_integer_sequence<int, kRowTile>());
-constexpr auto kChainTilesAhead = chain_tiles<true>(std::make_integer_sequence<int, kRowTile>());
-
-// Any number of rows, in as few tiles as hold them, of nearly the same height: a low last one would wait for
-// its few chains. Tile t brings group t of the panel that is next nearer.
-void chain_rows(int64_t rows, int64_t depth, const float* x, int64_t ldx, const float* panel, int64_t ldp,
-                float* total, const Ahead* ahead = nullptr) {
-  int64_t tiles = (rows + kRowTile - 1) / kRowTile;
-  for (int t = 0; tiles > 0; tiles--, t++) {
-    const int64_t some = (rows + tiles - 1) / tiles;
-    if (ahead && t < kPanelGroups)
-      kChainTilesAhead[static_cast<size_t>(some - 1)](depth, x, ldx, panel, ldp, total, ahead[t]);
-    else
-      kChainTiles[static_cast<size_t>(some - 1)](depth, x, ldx, panel, ldp, total, {});
-    rows -= some, x += some * ldx, total += some * kPanel;
-  }
-}
 
 template <class E>
 inline void expand_blocks(const uint8_t* data, int64_t k, int64_t group, int64_t begin, int64_t depth,
@@ -224,6 +158,25 @@ struct ExpandTernary {
   }
 };
 
+// finish() for a panel's columns n … n + columns, row by row, so that whole lines are written at once.
+__attribute__((noinline)) void finish_panel(const MatmulArgs& args, int64_t row, int64_t rows, int64_t n,
+                                            int64_t columns, const float* total) {
+  const WeightMatrix& w = args.w;
+  const int64_t whole = w.row_scale ? 0 : min64(columns, w.n - n) / 8 * 8;
+  const V8 factor = v8_set1(w.factor), factor2 = v8_set1(w.factor2);
+  float* y = args.y + row * args.ldy + n;
+  if (whole)
+    for (int64_t i = 0; i < rows; i++, y += args.ldy, total += kPanel)
+      for (int64_t j = 0; j < whole; j += 8) {
+        V8 v = v8_mul(v8_mul(v8_load(total + j), factor), factor2);
+        if (args.bias) v = v8_add(v, v8_load(args.bias + n + j));
+        if (args.accumulate) v = v8_add(v8_load(y + j), v);
+        v8_store(y + j, v);
+      }
+  if (whole) total -= rows * kPanel;
+  for (int64_t j = whole; j < columns; j += 8) finish(args, row, rows, n + j, total + j, kPanel);
+}
+
 // Few rows: `count` ≤ G groups straight from memory, one chain for each row of each group, expanded four
 // columns at a time. With fewer than G groups the last one is computed again.
 template <class E, int G, int ROWS>
@@ -303,34 +256,39 @@ void f32_acts(const MatmulArgs& args, const MatmulRange& range) {
     const int64_t rows = min64(kRowBlock, range.row_end - row);
     for (int64_t group = range.group_begin; group < range.group_end; group += kPanelGroups) {
       const int64_t groups = min64(kPanelGroups, range.group_end - group);
-      for (int64_t i = 0; i < rows * kPanel; i += kWide) vw_store(total + i, vw_zero());
-      for (int64_t begin = 0; begin < k; begin += kDepth) {
+      const int64_t columns = panel_columns(groups * 8);
+      for (int64_t begin = 0; begin < k || begin == 0; begin += kDepth) {
         const int64_t depth = min64(kDepth, k - begin);
-        for (int64_t g = 0; g < kPanelGroups; g++) {
+        Ahead ahead[kPanelGroups];
+        const bool more = begin + kDepth < k;
+        for (int64_t g = 0; g < columns / 8; g++) {
           if (g < groups) {
             Expand::run(args.w.data, k, group + g, begin, depth, panel + 8 * g);
           } else if (begin == 0) {  // columns that nobody reads, but sums of garbage may be slow
             for (int64_t i = 0; i < min64(kDepth, k); i++) v8_store(panel + i * kPanel + 8 * g, v8_zero());
           }
-        }
-        Ahead ahead[kPanelGroups];
-        for (int64_t g = 0; g < kPanelGroups; g++) {
-          const bool more = begin + kDepth < k;
           const int64_t next = min64(more ? group + g : group + kPanelGroups + g, range.group_end - 1);
           ahead[g] = {Expand::place(args.w.data, k, next, more ? begin + kDepth : 0), Expand::kStep};
         }
-        chain_rows(rows, depth, args.x + row * args.ldx + begin, args.ldx, panel, kPanel, total, ahead);
+        chain_rows(rows, columns, depth, args.x + row * args.ldx + begin, args.ldx, panel, kPanel, total,
+                   begin == 0, ahead, static_cast<int>(columns / 8),
+                   [&](int64_t at, int64_t some, int64_t column, int64_t width) {
+                     if (!more)
+                       finish_panel(args, row + at, some, group * 8 + column,
+                                    min64(width, groups * 8 - column), total + at * kPanel + column);
+                   });
       }
-      for (int64_t g = 0; g < groups; g++) finish(args, row, rows, (group + g) * 8, total + 8 * g, kPanel);
     }
   }
 }
 
-// Columns n … n + kPanel of b for k in [0, depth), zeros beyond `count`.
-inline void dense_panel(const DenseArgs& args, const float* b, int64_t depth, int64_t count, float* panel) {
-  if (args.b_n == 1 && count == kPanel) {
+// Columns n … n + count of b for k in [0, depth), zeros beyond them up to `columns`.
+inline void dense_panel(const DenseArgs& args, const float* b, int64_t depth, int64_t count, int64_t columns,
+                        float* panel) {
+  if (args.b_n == 1 && count == columns) {
     for (int64_t k = 0; k < depth; k++)
-      for (int v = 0; v < kPanel; v += kWide) vw_store(panel + k * kPanel + v, vw_load(b + k * args.b_k + v));
+      for (int64_t v = 0; v < columns; v += kWide)
+        vw_store(panel + k * kPanel + v, vw_load(b + k * args.b_k + v));
     return;
   }
   int64_t n = 0;
@@ -345,7 +303,27 @@ inline void dense_panel(const DenseArgs& args, const float* b, int64_t depth, in
   for (; n < count; n++)
     for (int64_t k = 0; k < depth; k++) panel[k * kPanel + n] = b[n * args.b_n + k * args.b_k];
   for (int64_t k = 0; k < depth; k++)
-    for (int64_t i = count; i < kPanel; i++) panel[k * kPanel + i] = 0;
+    for (int64_t i = count; i < columns; i++) panel[k * kPanel + i] = 0;
+}
+
+// What is left to do for `rows` rows of y and their totals, kPanel apart.
+__attribute__((noinline)) void dense_finish(const DenseArgs& args, float* y, int64_t rows, int64_t n,
+                                            int64_t count, const float* total) {
+  const float* bias = args.bias ? args.bias + n : nullptr;
+  for (int64_t i = 0; i < rows; i++, y += args.y_m, total += kPanel) {
+    int64_t j = 0;
+    for (; j + 8 <= count; j += 8) {
+      V8 v = v8_load(total + j);
+      if (bias) v = v8_add(v, v8_load(bias + j));
+      if (args.accumulate) v = v8_add(v8_load(y + j), v);
+      v8_store(y + j, v);
+    }
+    for (; j < count; j++) {
+      float v = total[j];
+      if (bias) v = v + bias[j];
+      y[j] = args.accumulate ? y[j] + v : v;
+    }
+  }
 }
 
 void dense(const DenseArgs& args, int64_t batch, const MatmulRange& range) {
@@ -360,18 +338,33 @@ void dense(const DenseArgs& args, int64_t batch, const MatmulRange& range) {
   for (int64_t row = range.row_begin; row < range.row_end; row += kRowBlock) {
     const int64_t rows = min64(kRowBlock, range.row_end - row);
     for (int64_t n = range.group_begin * 8; n < n_end; n += kPanel) {
-      const int64_t count = min64(kPanel, n_end - n);
+      const int64_t count = min64(kPanel, n_end - n), columns = panel_columns(count);
       // Few rows read b where it lies; more are worth a panel without its strides.
-      const bool direct = args.b_n == 1 && count == kPanel && rows <= 2 * kRowTile;
-      for (int64_t i = 0; i < rows * kPanel; i += kWide) vw_store(total + i, vw_zero());
-      for (int64_t begin = 0; begin < args.k; begin += kDepth) {
+      const bool direct = args.b_n == 1 && count == columns && rows <= 2 * kRowTile;
+      for (int64_t begin = 0; begin < args.k || begin == 0; begin += kDepth) {
         const int64_t depth = min64(kDepth, args.k - begin);
         const float* bp = b + begin * args.b_k + n * args.b_n;
-        if (!direct) dense_panel(args, bp, depth, count, panel);
+        if (!direct) dense_panel(args, bp, depth, count, columns, panel);
         const float* p = direct ? bp : panel;
         const int64_t ldp = direct ? args.b_k : kPanel;
+        const bool more = begin + kDepth < args.k;
+        const auto done = [&](int64_t at, int64_t some, int64_t column, int64_t width) {
+          if (!more)
+            dense_finish(args, y + (row + at) * args.y_m + n + column, some, n + column,
+                         min64(width, count - column), total + at * kPanel + column);
+        };
         if (args.a_k == 1) {
-          chain_rows(rows, depth, a + row * args.a_m + begin, args.a_m, p, ldp, total);
+          // The lines of the next panel, where its rows are long; the processor follows columns by itself.
+          Ahead ahead[kPanel / 16 + 1];
+          int ahead_count = 0;
+          const bool next = more || n + kPanel < n_end;
+          if (args.b_n == 1 && next && !direct) {
+            const float* from = more ? bp + kDepth * args.b_k : b + (n + kPanel);
+            const int64_t reach = more ? count : min64(kPanel, n_end - n - kPanel);
+            for (int64_t j = 0; j < reach; j += 16) ahead[ahead_count++] = {from + j, args.b_k * 4};
+          }
+          chain_rows(rows, columns, depth, a + row * args.a_m + begin, args.a_m, p, ldp, total, begin == 0,
+                     ahead, ahead_count, done);
           continue;
         }
         for (int64_t i = 0; i < rows; i += kRowTile) {
@@ -379,16 +372,10 @@ void dense(const DenseArgs& args, int64_t batch, const MatmulRange& range) {
           for (int64_t k = 0; k < depth; k++)
             for (int64_t r = 0; r < some; r++)
               packed[r * kDepth + k] = a[(row + i + r) * args.a_m + (begin + k) * args.a_k];
-          chain_rows(some, depth, packed, kDepth, p, ldp, total + i * kPanel);
-        }
-      }
-      for (int64_t i = 0; i < rows; i++) {
-        float* out = y + (row + i) * args.y_m + n;
-        const float* t = total + i * kPanel;
-        for (int64_t j = 0; j < count; j++) {
-          float v = t[j];
-          if (args.bias) v = v + args.bias[n + j];
-          out[j] = args.accumulate ? out[j] + v : v;
+          chain_rows(some, columns, depth, packed, kDepth, p, ldp, total + i * kPanel, begin == 0, nullptr, 0,
+                     [&](int64_t at, int64_t part, int64_t column, int64_t width) {
+                       done(i + at, part, column, width);
+                     });
         }
       }
     }

@@ -3,6 +3,7 @@
 #include "ops/matmul/matmul.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "base/checked.h"
@@ -11,7 +12,9 @@
 namespace cyb {
 namespace {
 
-constexpr int64_t kUnit = 4;  // groups that stay together: the widest panel
+constexpr int64_t kUnit = 6;     // groups that stay together: the widest panel
+constexpr int64_t kLowUnit = 4;  // the same where that shares out better
+constexpr int64_t kRows = 24;    // rows that stay together: a multiple of every tile's height
 
 // How a product is cut into tiles. No cut changes a bit (matmul.h), so this is only about caches and balance.
 struct Cut {
@@ -30,12 +33,17 @@ Cut cut(int64_t m, int64_t n, int64_t most_rows, int64_t group_bytes, int64_t ba
   const int64_t groups = ceil_div<int64_t>(n, 8);
   c.rows = std::min(m, most_rows);
   c.row_tiles = ceil_div(m, std::max<int64_t>(c.rows, 1));
-  if (c.row_tiles > 0) c.rows = round_up<int64_t>(ceil_div(m, c.row_tiles), m < 12 ? 1 : 12);
+  if (c.row_tiles > 0) c.rows = round_up<int64_t>(ceil_div(m, c.row_tiles), m < 12 ? 1 : kRows);
   // Some tiles a thread for balance, but each worth the fetch of a counter: 16 KB of weights, or many rows.
   const int64_t wanted = ceil_div<int64_t>(int64_t{threads} * 8, std::max<int64_t>(c.row_tiles * batch, 1));
   const int64_t least =
       ceil_div<int64_t>(16 << 10, std::max<int64_t>(group_bytes * std::min<int64_t>(m, 16), 1));
-  c.groups = round_up(std::max<int64_t>({groups / wanted, least, 1}), kUnit);
+  // Of panels that are few, lower ones may leave no thread without work at the end.
+  const auto rounds = [&](int64_t unit) {
+    return ceil_div(ceil_div(groups, unit) * c.row_tiles * batch, int64_t{threads}) * unit;
+  };
+  const int64_t unit = rounds(kLowUnit) < rounds(kUnit) * 15 / 16 ? kLowUnit : kUnit;
+  c.groups = round_up(std::max<int64_t>({groups / wanted, least, 1}), unit);
   c.group_tiles = ceil_div(groups, c.groups);
   return c;
 }
@@ -44,6 +52,15 @@ MatmulRange tile_range(const Cut& c, int64_t m, int64_t n, int64_t tile) {
   const int64_t r = tile / c.group_tiles, g = tile % c.group_tiles;
   return {r * c.rows, std::min((r + 1) * c.rows, m), g * c.groups,
           std::min((g + 1) * c.groups, ceil_div<int64_t>(n, 8))};
+}
+
+// f(tile) for all tiles, one at a time: they are large, and pieces of several would end unevenly.
+template <class F>
+void each_tile(ThreadPool& pool, int64_t tiles, F&& f) {
+  std::atomic<int64_t> next{0};
+  pool.parallel_for(std::min<int64_t>(pool.threads(), tiles), 1, [&](int64_t, int64_t, int) {
+    for (int64_t t; (t = next.fetch_add(1, std::memory_order_relaxed)) < tiles;) f(t);
+  });
 }
 
 constexpr int kAtOnce = 8;
@@ -93,6 +110,7 @@ void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs
   for (; count > kAtOnce; args += kAtOnce, count -= kAtOnce) matmul_run(pool, kernels, args, kAtOnce);
   Cut cuts[kAtOnce];
   int64_t tiles = 0;
+  bool long_tiles = true;
   for (int i = 0; i < count; i++) {
     const MatmulArgs& a = args[i];
     const int64_t groups = std::max<int64_t>(ceil_div<int64_t>(a.w.n, 8), 1);
@@ -101,7 +119,14 @@ void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs
                   static_cast<int64_t>(weight_bytes(a.w.encoding, a.w.n, a.w.k, a.w.tiled)) / groups, 1,
                   pool.threads());
     tiles += cuts[i].tiles();
+    long_tiles = long_tiles && !a.xq && a.m > 8;
   }
+  if (long_tiles)
+    return each_tile(pool, tiles, [&](int64_t tile) {
+      int i = 0;
+      for (; tile >= cuts[i].tiles(); i++) tile -= cuts[i].tiles();
+      matmul_range(kernels, args[i], tile_range(cuts[i], args[i].m, args[i].w.n, tile));
+    });
   pool.parallel_for(tiles, 1, [&](int64_t begin, int64_t end, int) {
     int i = 0;
     int64_t first = 0;
@@ -116,9 +141,12 @@ void dense_run(ThreadPool& pool, const MatmulKernels& kernels, const DenseArgs& 
   const int64_t batches = args.batch[0] * args.batch[1];
   const Cut c = cut(args.m, args.n, kPanelRows, args.k * 32, batches, pool.threads());
   if (c.tiles() == 0) return;
+  const auto tile = [&](int64_t t) {
+    kernels.dense(args, t / c.tiles(), tile_range(c, args.m, args.n, t % c.tiles()));
+  };
+  if (args.m > 8) return each_tile(pool, batches * c.tiles(), tile);
   pool.parallel_for(batches * c.tiles(), 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t t = begin; t < end; t++)
-      kernels.dense(args, t / c.tiles(), tile_range(c, args.m, args.n, t % c.tiles()));
+    for (int64_t t = begin; t < end; t++) tile(t);
   });
 }
 

@@ -87,8 +87,8 @@ struct MatmulRange {
   int64_t row_begin, row_end, group_begin, group_end;
 };
 
-// The kernels of one instruction set. They work on any range, with up to 72 KB of stack; the encodings' order
-// is that of `Encoding`.
+// The kernels of one instruction set. They work on any range, with up to 112 KB of stack; the encodings'
+// order is that of `Encoding`.
 struct MatmulKernels {
   Isa isa;
   void (*quantize_row)(const float* x, int64_t k, Q8Block* out);

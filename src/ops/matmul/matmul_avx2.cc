@@ -7,7 +7,7 @@ namespace cyb {
 namespace {
 
 using VW = __m256;
-constexpr int kWide = 8, kPanel = 16, kRowTile = 6;
+constexpr int kWide = 8, kPanel = 48, kTileColumns = 16, kRowTile = 6;
 inline VW vw_zero() { return _mm256_setzero_ps(); }
 inline VW vw_load(const float* p) { return _mm256_loadu_ps(p); }
 inline void vw_store(float* p, VW v) { _mm256_storeu_ps(p, v); }

@@ -11,7 +11,7 @@ namespace cyb {
 namespace {
 
 using VW = __m512;
-constexpr int kWide = 16, kPanel = 32, kRowTile = 12;
+constexpr int kWide = 16, kPanel = 48, kTileColumns = 48, kRowTile = 8;
 inline VW vw_zero() { return _mm512_setzero_ps(); }
 inline VW vw_load(const float* p) { return _mm512_loadu_ps(p); }
 inline void vw_store(float* p, VW v) { _mm512_storeu_ps(p, v); }

@@ -8,7 +8,7 @@ namespace cyb {
 namespace {
 
 using VW = float32x4_t;
-constexpr int kWide = 4, kPanel = 16, kRowTile = 6;
+constexpr int kWide = 4, kPanel = 16, kTileColumns = 16, kRowTile = 6;
 inline VW vw_zero() { return vdupq_n_f32(0); }
 inline VW vw_load(const float* p) { return vld1q_f32(p); }
 inline void vw_store(float* p, VW v) { vst1q_f32(p, v); }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inner loop of f32 products: tiles of kRowTile × kTileColumns sums, one fma chain each over at most
+// kDepth columns of x and of a panel. Included by f32-inl.h; the names of vectors are those of simd_ISA-inl.h
+// and matmul_ISA.cc.
+#pragma once
+
+#include <array>
+#include <utility>
+
+#include "ops/matmul/finish-inl.h"  // min64
+#include "ops/matmul/matmul.h"
+
+namespace cyb {
+namespace {
+
+constexpr int kDepth = 256;  // columns of one chain
+constexpr int kPanelGroups = kPanel / 8;
+constexpr int64_t kRowBlock = kPanelRows;               // rows that share a panel
+constexpr int kVectorStep = kWide < 8 ? 8 / kWide : 1;  // panels are cut at whole groups of 8 columns
+
+// What is needed next, brought nearer while sums run: one place for each column.
+struct Ahead {
+  const void* at;
+  int64_t step;  // bytes
+};
+
+// Totals (kPanel apart) = [totals +] chain, for ROWS rows and VECS·kWide columns. x is read as it lies. Rows
+// are addressed in threes from pointers that move: with one pointer a row the registers do not suffice, and
+// the loop runs at 94 % of its speed.
+template <int ROWS, int VECS>
+void chain_tile(int64_t depth, const float* x, int64_t ldx, const float* panel, int64_t ldp, float* total,
+                bool first, Ahead ahead) {
+  VW acc[ROWS][VECS];
+#pragma GCC unroll 16
+  for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
+    for (int v = 0; v < VECS; v++) acc[i][v] = vw_zero();
+  constexpr int kBases = (ROWS + 2) / 3;
+  const float* base[kBases];
+#pragma GCC unroll 4
+  for (int b = 0; b < kBases; b++) base[b] = x + 3 * b * ldx;
+  const auto* fetch = static_cast<const char*>(ahead.at);
+  for (int64_t k = 0; k < depth; k++) {
+    VW w[VECS];
+#pragma GCC unroll 4
+    for (int v = 0; v < VECS; v++) w[v] = vw_load(panel + v * kWide);
+    __builtin_prefetch(fetch, 0, 2);
+#pragma GCC unroll 16
+    for (int i = 0; i < ROWS; i++) {
+      const VW a = vw_set1(base[i / 3][i % 3 * ldx]);
+#pragma GCC unroll 4
+      for (int v = 0; v < VECS; v++) acc[i][v] = vw_fma(a, w[v], acc[i][v]);
+    }
+    panel += ldp;
+    fetch += ahead.step;
+#pragma GCC unroll 4
+    for (int b = 0; b < kBases; b++) {
+      base[b]++;
+      asm("" : "+r"(base[b]));
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
+    for (int v = 0; v < VECS; v++) {
+      float* t = total + i * kPanel + v * kWide;
+      vw_store(t, vw_add(first ? vw_zero() : vw_load(t), acc[i][v]));
+    }
+}
+
+using ChainTile = void (*)(int64_t, const float*, int64_t, const float*, int64_t, float*, bool, Ahead);
+template <int VECS, int... ROWS>
+constexpr std::array<ChainTile, sizeof...(ROWS)> chain_tiles(std::integer_sequence<int, ROWS...>) {
+  return {chain_tile<ROWS + 1, VECS>...};
+}
+template <int... STEP>
+constexpr std::array<std::array<ChainTile, kRowTile>, sizeof...(STEP)> chain_tables(
+    std::integer_sequence<int, STEP...>) {
+  return {chain_tiles<kVectorStep*(STEP + 1)>(std::make_integer_sequence<int, kRowTile>())...};
+}
+// By columns, in steps of at least 8, and by rows.
+constexpr auto kChainTiles = chain_tables(std::make_integer_sequence<int, kPanel / kWide / kVectorStep>());
+constexpr int64_t kColumnStep = int64_t{kWide} * kVectorStep;
+constexpr int64_t panel_columns(int64_t columns) {
+  return (columns + kColumnStep - 1) / kColumnStep * kColumnStep;
+}
+
+// Any number of rows, in as few tiles as hold them, of nearly the same height: a low last one would wait for
+// its few chains. Tile t brings ahead[t] nearer. `done(row, rows, column, columns)` is called after each
+// tile.
+template <class Done>
+inline void chain_rows(int64_t rows, int64_t columns, int64_t depth, const float* x, int64_t ldx,
+                       const float* panel, int64_t ldp, float* total, bool first, const Ahead* ahead,
+                       int ahead_count, Done&& done) {
+  int t = 0;
+  for (int64_t column = 0; column < columns; column += kTileColumns) {
+    const int64_t width = min64(kTileColumns, columns - column);
+    const auto& tiles_of = kChainTiles[static_cast<size_t>((width - 1) / kColumnStep)];
+    int64_t tiles = (rows + kRowTile - 1) / kRowTile;
+    for (int64_t row = 0; tiles > 0; tiles--, t++) {
+      const int64_t some = (rows - row + tiles - 1) / tiles;
+      const Ahead next = t < ahead_count ? ahead[t] : Ahead{x, 0};
+      tiles_of[static_cast<size_t>(some - 1)](depth, x + row * ldx, ldx, panel + column, ldp,
+                                              total + row * kPanel + column, first, next);
+      done(row, some, column, width);
+      row += some;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cyb
