@@ -14,7 +14,7 @@ namespace cyb {
 namespace {
 
 constexpr int kDepth = 256;  // columns of one chain
-constexpr int kPanelGroups = kPanel / 8;
+constexpr int kPanelGroups = kPanel / 8, kTileGroups = kTileColumns / 8;
 constexpr int64_t kRowBlock = kPanelRows;               // rows that share a panel
 constexpr int kVectorStep = kWide < 8 ? 8 / kWide : 1;  // panels are cut at whole groups of 8 columns
 
@@ -85,21 +85,91 @@ constexpr int64_t panel_columns(int64_t columns) {
   return (columns + kColumnStep - 1) / kColumnStep * kColumnStep;
 }
 
+// The first tile of a panel, of kRowTile rows and kTileColumns columns, expands it as it goes, 32 columns
+// ahead of its sums: the units that convert and store are idle there, while expanding first costs 15 % of a
+// product of 50 rows. E as in f32-inl.h; `depth` is a multiple of 32.
+template <class E>
+__attribute__((noinline)) void chain_expand(const uint8_t* data, int64_t k, int64_t group, int64_t begin,
+                                            int64_t depth, const float* x, int64_t ldx, float* panel,
+                                            float* total, bool first, Ahead ahead) {
+  constexpr int kVecs = kTileColumns / kWide, kBases = (kRowTile + 2) / 3;
+  const auto piece = [&](int64_t at, int j) __attribute__((always_inline)) {
+    float* out = panel + (at + 4 * j) * kPanel;
+#pragma GCC unroll 8
+    for (int g = 0; g < kTileGroups; g++) {
+      V8 w[4];
+      E::columns(E::block(data, k, group + g, begin + at), j, w);
+#pragma GCC unroll 4
+      for (int c = 0; c < 4; c++) v8_store(out + c * kPanel + 8 * g, w[c]);
+    }
+  };
+#pragma GCC unroll 8
+  for (int j = 0; j < 8; j++) piece(0, j);
+  VW acc[kRowTile][kVecs];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRowTile; i++)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVecs; v++) acc[i][v] = vw_zero();
+  const float* base[kBases];
+#pragma GCC unroll 4
+  for (int b = 0; b < kBases; b++) base[b] = x + 3 * b * ldx;
+  const auto* fetch = static_cast<const char*>(ahead.at);
+  const float* row = panel;
+  for (int64_t at = 0; at < depth; at += 32) {
+    const bool more = at + 32 < depth;
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; j++) {
+      if (more) piece(at + 32, j);
+      for (int c = 0; c < 4; c++) {
+        VW w[kVecs];
+#pragma GCC unroll 4
+        for (int v = 0; v < kVecs; v++) w[v] = vw_load(row + v * kWide);
+        __builtin_prefetch(fetch, 0, 2);
+#pragma GCC unroll 16
+        for (int i = 0; i < kRowTile; i++) {
+          const VW a = vw_set1(base[i / 3][i % 3 * ldx]);
+#pragma GCC unroll 4
+          for (int v = 0; v < kVecs; v++) acc[i][v] = vw_fma(a, w[v], acc[i][v]);
+        }
+        row += kPanel;
+        fetch += ahead.step;
+#pragma GCC unroll 4
+        for (int b = 0; b < kBases; b++) {
+          base[b]++;
+          asm("" : "+r"(base[b]));
+        }
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRowTile; i++)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVecs; v++) {
+      float* t = total + i * kPanel + v * kWide;
+      vw_store(t, vw_add(first ? vw_zero() : vw_load(t), acc[i][v]));
+    }
+}
+
 // Any number of rows, in as few tiles as hold them, of nearly the same height: a low last one would wait for
-// its few chains. Tile t brings ahead[t] nearer. `done(row, rows, column, columns)` is called after each
-// tile.
-template <class Done>
+// its few chains. Tile t brings ahead[t] nearer. `open(column, totals, ahead)` may do the first kRowTile rows
+// of a tile's columns, and says whether it did; `done(row, rows, column, columns)` is called after each tile.
+template <class Open, class Done>
 inline void chain_rows(int64_t rows, int64_t columns, int64_t depth, const float* x, int64_t ldx,
                        const float* panel, int64_t ldp, float* total, bool first, const Ahead* ahead,
-                       int ahead_count, Done&& done) {
+                       int ahead_count, Open&& open, Done&& done) {
   int t = 0;
   for (int64_t column = 0; column < columns; column += kTileColumns) {
     const int64_t width = min64(kTileColumns, columns - column);
     const auto& tiles_of = kChainTiles[static_cast<size_t>((width - 1) / kColumnStep)];
     int64_t tiles = (rows + kRowTile - 1) / kRowTile;
     for (int64_t row = 0; tiles > 0; tiles--, t++) {
-      const int64_t some = (rows - row + tiles - 1) / tiles;
       const Ahead next = t < ahead_count ? ahead[t] : Ahead{x, 0};
+      if (row == 0 && open(column, total + column, next)) {
+        done(0, kRowTile, column, width);
+        row = kRowTile;
+        continue;
+      }
+      const int64_t some = (rows - row + tiles - 1) / tiles;
       tiles_of[static_cast<size_t>(some - 1)](depth, x + row * ldx, ldx, panel + column, ldp,
                                               total + row * kPanel + column, first, next);
       done(row, some, column, width);

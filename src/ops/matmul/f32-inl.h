@@ -259,19 +259,30 @@ void f32_acts(const MatmulArgs& args, const MatmulRange& range) {
       const int64_t columns = panel_columns(groups * 8);
       for (int64_t begin = 0; begin < k || begin == 0; begin += kDepth) {
         const int64_t depth = min64(kDepth, k - begin);
+        // Whole tiles of columns are expanded by their first tile of rows.
+        const int64_t opened = rows >= kRowTile && depth % 32 == 0 ? groups / kTileGroups * kTileGroups : 0;
+        const float* xb = args.x + row * args.ldx + begin;
         Ahead ahead[kPanelGroups];
         const bool more = begin + kDepth < k;
-        for (int64_t g = 0; g < columns / 8; g++) {
+        for (int64_t g = opened; g < columns / 8; g++) {
           if (g < groups) {
             Expand::run(args.w.data, k, group + g, begin, depth, panel + 8 * g);
           } else if (begin == 0) {  // columns that nobody reads, but sums of garbage may be slow
             for (int64_t i = 0; i < min64(kDepth, k); i++) v8_store(panel + i * kPanel + 8 * g, v8_zero());
           }
+        }
+        for (int64_t g = 0; g < columns / 8; g++) {
           const int64_t next = min64(more ? group + g : group + kPanelGroups + g, range.group_end - 1);
           ahead[g] = {Expand::place(args.w.data, k, next, more ? begin + kDepth : 0), Expand::kStep};
         }
-        chain_rows(rows, columns, depth, args.x + row * args.ldx + begin, args.ldx, panel, kPanel, total,
-                   begin == 0, ahead, static_cast<int>(columns / 8),
+        const auto open = [&](int64_t column, float* sums, Ahead next) {
+          if (column / 8 + kTileGroups > opened) return false;
+          chain_expand<Expand>(args.w.data, k, group + column / 8, begin, depth, xb, args.ldx, panel + column,
+                               sums, begin == 0, next);
+          return true;
+        };
+        chain_rows(rows, columns, depth, xb, args.ldx, panel, kPanel, total, begin == 0, ahead,
+                   static_cast<int>(columns / 8), open,
                    [&](int64_t at, int64_t some, int64_t column, int64_t width) {
                      if (!more)
                        finish_panel(args, row + at, some, group * 8 + column,
@@ -281,6 +292,8 @@ void f32_acts(const MatmulArgs& args, const MatmulRange& range) {
     }
   }
 }
+
+constexpr auto kNotOpened = [](int64_t, float*, Ahead) { return false; };
 
 // Columns n … n + count of b for k in [0, depth), zeros beyond them up to `columns`.
 inline void dense_panel(const DenseArgs& args, const float* b, int64_t depth, int64_t count, int64_t columns,
@@ -364,7 +377,7 @@ void dense(const DenseArgs& args, int64_t batch, const MatmulRange& range) {
             for (int64_t j = 0; j < reach; j += 16) ahead[ahead_count++] = {from + j, args.b_k * 4};
           }
           chain_rows(rows, columns, depth, a + row * args.a_m + begin, args.a_m, p, ldp, total, begin == 0,
-                     ahead, ahead_count, done);
+                     ahead, ahead_count, kNotOpened, done);
           continue;
         }
         for (int64_t i = 0; i < rows; i += kRowTile) {
@@ -373,7 +386,7 @@ void dense(const DenseArgs& args, int64_t batch, const MatmulRange& range) {
             for (int64_t r = 0; r < some; r++)
               packed[r * kDepth + k] = a[(row + i + r) * args.a_m + (begin + k) * args.a_k];
           chain_rows(some, columns, depth, packed, kDepth, p, ldp, total + i * kPanel, begin == 0, nullptr, 0,
-                     [&](int64_t at, int64_t part, int64_t column, int64_t width) {
+                     kNotOpened, [&](int64_t at, int64_t part, int64_t column, int64_t width) {
                        done(i + at, part, column, width);
                      });
         }
