@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cyb_module(NAME DEPS …): the static library cyb_NAME of src/NAME, and NAME_test of its *_test.cc files.
-# Files named *_avx2.cc, *_avx512.cc, *_neon.cc are compiled for that instruction set where the target has it.
+# Files named *_avx2.cc, *_avx512.cc, *_amx.cc, *_neon.cc are compiled for that instruction set where the target has it.
 function(cyb_module name)
   cmake_parse_arguments(arg "" "" "DEPS;PRIVATE_DEPS" ${ARGN})
   set(dir ${CMAKE_SOURCE_DIR}/src/${name})
@@ -9,11 +9,14 @@ function(cyb_module name)
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cc$")
   foreach(file ${sources})
-    if(file MATCHES "_avx2\\.cc$|_avx512\\.cc$")
+    if(file MATCHES "_(avx2|avx512|amx)\\.cc$")
       if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
         list(REMOVE_ITEM sources ${file})
       elseif(file MATCHES "_avx2\\.cc$")
         set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-march=haswell;-mtune=generic")
+      elseif(file MATCHES "_amx\\.cc$")
+        set_source_files_properties(${file} PROPERTIES
+          COMPILE_OPTIONS "-march=cascadelake;-mtune=generic;-mamx-tile;-mamx-int8")
       else()
         set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-march=cascadelake;-mtune=generic")
       endif()
@@ -24,7 +27,7 @@ function(cyb_module name)
   if(CYB_SANITIZE)
     # Instrumented vector kernels take minutes each to compile; CYB_ISA=scalar runs instrumented ones.
     set(kernels ${sources})
-    list(FILTER kernels INCLUDE REGEX "_(avx2|avx512|neon)\\.cc$")
+    list(FILTER kernels INCLUDE REGEX "_(avx2|avx512|amx|neon)\\.cc$")
     foreach(file ${kernels})
       get_source_file_property(options ${file} COMPILE_OPTIONS)
       if(NOT options)

@@ -5,6 +5,12 @@
 #include <cstring>
 #include <fstream>
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include "base/error.h"
 
 namespace cyb {
@@ -22,6 +28,19 @@ Isa probe() {
   return Isa::neon;
 #else
   return Isa::scalar;
+#endif
+}
+
+bool probe_amx() {
+#if defined(__x86_64__) && defined(__linux__)
+  constexpr unsigned kTile = 1u << 24, kInt8 = 1u << 25;  // leaf 7, EDX
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & kTile) == 0 || (d & kInt8) == 0) return false;
+  // Linux saves the 8 KB of tiles for those processes only that ask for it.
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
 #endif
 }
 
@@ -57,6 +76,14 @@ Isa detect_isa() {
   return best;
 }
 
+bool has_amx() {
+  static const bool found = [] {
+    const char* wanted = std::getenv("CYB_ISA");
+    return !(wanted && *wanted) && detect_isa() == Isa::avx512 && probe_amx();
+  }();
+  return found;
+}
+
 std::string describe_cpu() {
   std::string model = "unknown processor";
   std::ifstream info("/proc/cpuinfo");
@@ -66,7 +93,7 @@ std::string describe_cpu() {
       if (colon != std::string::npos && colon + 2 <= line.size()) model = line.substr(colon + 2);
       break;
     }
-  return model + ", " + to_string(detect_isa());
+  return model + ", " + to_string(detect_isa()) + (has_amx() ? " with amx" : "");
 }
 
 }  // namespace cyb

@@ -90,7 +90,7 @@ const MatmulKernels& matmul_kernels(Isa isa) {
     case Isa::avx2:
       return matmul_kernels_avx2;
     case Isa::avx512:
-      return matmul_kernels_avx512;
+      return has_amx() ? matmul_kernels_amx : matmul_kernels_avx512;
 #elif defined(__aarch64__)
     case Isa::neon:
       return matmul_kernels_neon;

@@ -70,13 +70,20 @@ template <class P>
 struct ManyRows {
   static constexpr int64_t kGroups = P::kLanes / 8, kBytes = P::Codes::kBytes;
 
+  static constexpr std::array<RowsTile, P::kRows> tiles() {
+    if constexpr (requires { P::tiles(); })
+      return P::tiles();
+    else
+      return rows_tiles<P>(std::make_integer_sequence<int, P::kRows>());
+  }
+
   static void run(const MatmulArgs& args, const MatmulRange& range) {
     for (int64_t row = range.row_begin; row < range.row_end; row += kMostRows)
       rows(args, {row, min64(row + kMostRows, range.row_end), range.group_begin, range.group_end});
   }
 
   static void rows(const MatmulArgs& args, const MatmulRange& range) {
-    constexpr auto kTiles = rows_tiles<P>(std::make_integer_sequence<int, P::kRows>());
+    constexpr auto kTiles = tiles();
     alignas(64) uint8_t codes[kBlocksAtOnce * P::kBlockBytes];
     alignas(64) float scales[kBlocksAtOnce * P::kLanes];
     alignas(64) float total[kMostRows * P::kLanes];

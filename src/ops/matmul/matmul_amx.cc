@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// AMX (Sapphire Rapids and later): integer products of 16 rows of activations with 16 rows of W by tiles.
+// Each block of 32 columns has scales of its own, so a tile product covers one block, and its sums pass
+// through memory to the f32 sums, two blocks behind, so that the tile unit and the vector units work at the
+// same time.
+#include "ops/matmul/simd_avx2-inl.h"
+
+// GCC 12 warns of its own _mm512_undefined_*.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#include "ops/matmul/codes_x86-inl.h"
+#include "ops/matmul/tables.h"
+
+namespace cyb {
+namespace {
+
+constexpr int64_t kTileRows16 = 16;
+
+// The processor's layout of a tile configuration (palette 1).
+struct alignas(64) TileConfig {
+  uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  uint16_t row_bytes[16] = {};
+  uint8_t rows[16] = {};
+};
+static_assert(sizeof(TileConfig) == 64);
+
+// Two sets of tiles, used in turns: sums 0 and 1, activations 2 and 3, codes 4 and 5.
+constexpr TileConfig make_config() {
+  TileConfig config;
+  for (int i = 0; i < 2; i++) config.rows[i] = 16, config.row_bytes[i] = 64;
+  for (int i = 2; i < 4; i++) config.rows[i] = 16, config.row_bytes[i] = 32;
+  for (int i = 4; i < 6; i++) config.rows[i] = 8, config.row_bytes[i] = 64;
+  return config;
+}
+// Constant, not built where it is loaded: GCC's _tile_loadconfig tells the compiler of the first 8 bytes only.
+constexpr TileConfig kConfig = make_config();
+
+struct Tiles {
+  Tiles() { _tile_loadconfig(&kConfig); }
+  ~Tiles() { _tile_release(); }
+  Tiles(const Tiles&) = delete;
+  Tiles& operator=(const Tiles&) = delete;
+};
+
+// sums = the products of one block: 16 rows of x, signed, and 16 rows of W, unsigned.
+inline void multiply_even(const Q8Block* x, int64_t row_bytes, const uint8_t* codes, int32_t* sums) {
+  _tile_zero(0);
+  _tile_loadd(2, x->q, row_bytes);
+  _tile_loadd(4, codes, 64);
+  _tile_dpbsud(0, 2, 4);
+  _tile_stored(0, sums, 64);
+}
+inline void multiply_odd(const Q8Block* x, int64_t row_bytes, const uint8_t* codes, int32_t* sums) {
+  _tile_zero(1);
+  _tile_loadd(3, x->q, row_bytes);
+  _tile_loadd(5, codes, 64);
+  _tile_dpbsud(1, 3, 5);
+  _tile_stored(1, sums, 64);
+}
+
+template <class Codes>
+void sixteen_rows(int64_t blocks, const Q8Block* x, int64_t ldx, const uint8_t* codes, const float* scales,
+                  float* total, bool first, const uint8_t* ahead) {
+  constexpr int64_t kSums = 256;
+  alignas(64) int32_t sums[4][kSums];
+  const int64_t row_bytes = ldx * static_cast<int64_t>(sizeof(Q8Block));
+  const auto multiply = [&](int64_t b) __attribute__((always_inline)) {
+    __builtin_prefetch(ahead + 64 * b, 0, 2);
+    if (b % 2 == 0)
+      multiply_even(x + b, row_bytes, codes + 512 * b, sums[b % 4]);
+    else
+      multiply_odd(x + b, row_bytes, codes + 512 * b, sums[b % 4]);
+  };
+  __m512 acc[16];
+#pragma GCC unroll 16
+  for (int m = 0; m < 16; m++) acc[m] = first ? _mm512_setzero_ps() : _mm512_load_ps(total + 16 * m);
+  const auto add = [&](int64_t b) __attribute__((always_inline)) {
+    const __m512 scale = _mm512_load_ps(scales + 16 * b);
+    const int32_t* d = sums[b % 4];
+#pragma GCC unroll 16
+    for (int m = 0; m < 16; m++) {
+      const Q8Block& at = x[b + m * ldx];
+      const __m512i sum =
+          _mm512_add_epi32(_mm512_load_si512(d + 16 * m), _mm512_set1_epi32(Codes::offset(at)));
+      acc[m] =
+          _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_set1_ps(at.scale)), scale, acc[m]);
+    }
+  };
+  multiply(0);
+  if (blocks > 1) multiply(1);
+  int64_t b = 0;
+  for (; b + 4 <= blocks; b += 2) {
+    multiply(b + 2);
+    add(b);
+    multiply(b + 3);
+    add(b + 1);
+  }
+  for (; b < blocks; b++) {
+    if (b + 2 < blocks) multiply(b + 2);
+    add(b);
+  }
+#pragma GCC unroll 16
+  for (int m = 0; m < 16; m++) _mm512_store_ps(total + 16 * m, acc[m]);
+}
+
+// ManyRows' policy: two groups of 8 rows of W, expanded to the 8 rows of a tile of codes.
+template <class CODES>
+struct Tiled {
+  using Codes = CODES;
+  static constexpr int64_t kLanes = 16, kBlockBytes = 512;
+  static constexpr int kRows = 16;
+  // Ranges of whole tiles only.
+  static constexpr std::array<RowsTile, 16> tiles() {
+    std::array<RowsTile, 16> t{};
+    t[15] = sixteen_rows<CODES>;
+    return t;
+  }
+  static void expand(const uint8_t* p, bool half, uint8_t* out, float* scale) {
+    Codes::each(
+        p, half, [&](int j, VI w) __attribute__((always_inline)) {
+          _mm256_store_si256(reinterpret_cast<VI*>(out + 64 * j), w);
+        });
+    v8_store(scale, Codes::scale(p));
+  }
+};
+
+template <class Codes>
+void tile_products(const MatmulArgs& args, const MatmulRange& range) {
+  const int64_t whole = range.row_begin + (range.row_end - range.row_begin) / kTileRows16 * kTileRows16;
+  if (whole > range.row_begin) {
+    const Tiles tiles;
+    ManyRows<Tiled<Codes>>::run(args, {range.row_begin, whole, range.group_begin, range.group_end});
+  }
+  if (whole < range.row_end)
+    matmul_kernels_avx512.q8_acts[static_cast<int>(args.w.encoding)](
+        args, {whole, range.row_end, range.group_begin, range.group_end});
+}
+
+void f32_products(const MatmulArgs& args, const MatmulRange& range) {
+  matmul_kernels_avx512.f32_acts[static_cast<int>(args.w.encoding)](args, range);
+}
+
+void dense_products(const DenseArgs& args, int64_t batch, const MatmulRange& range) {
+  matmul_kernels_avx512.dense(args, batch, range);
+}
+
+}  // namespace
+
+const MatmulKernels matmul_kernels_amx = {
+    Isa::avx512,
+    quantize_row,
+    {nullptr, nullptr, tile_products<CodesQ8>, tile_products<CodesQ4>, tile_products<CodesTernary>},
+    {f32_products, f32_products, f32_products, f32_products, f32_products},
+    dense_products};
+
+}  // namespace cyb
