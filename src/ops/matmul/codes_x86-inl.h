@@ -14,6 +14,7 @@ namespace {
 
 struct CodesQ8 {
   static constexpr int64_t kBytes = 272;  // of a block of 8 rows
+  static constexpr int kUp = 128;         // what codes are moved up by
   static int32_t offset(const Q8Block& x) { return x.neg128; }
   static V8 scale(const uint8_t* p) { return vi_to_f32(vi_load_i16(p)); }
   template <class F>
@@ -25,6 +26,7 @@ struct CodesQ8 {
 
 struct CodesQ4 {
   static constexpr int64_t kBytes = 144;
+  static constexpr int kUp = 8;
   static int32_t offset(const Q8Block& x) { return x.neg8; }
   static V8 scale(const uint8_t* p) { return vi_to_f32(vi_load_i16(p)); }
   template <class F>
@@ -41,6 +43,7 @@ struct CodesQ4 {
 
 struct CodesTernary {
   static constexpr int64_t kBytes = 64;
+  static constexpr int kUp = 1;
   static int32_t offset(const Q8Block& x) { return x.neg1; }
   static V8 scale(const uint8_t*) { return v8_set1(1); }
   // 16 columns of a row in 4 bytes: the codes 0, 1, −1 of 2 bits become 1, 2, 0 (and 11, which no file has,

@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kUnit = 6;     // groups that stay together: the widest panel
 constexpr int64_t kLowUnit = 4;  // the same where that shares out better
 constexpr int64_t kRows = 24;    // rows that stay together: a multiple of every tile's height
+constexpr int64_t kRowsQ8 = 48;  // likewise, of 8-bit activations
 
 // How a product is cut into tiles. No cut changes a bit (matmul.h), so this is only about caches and balance.
 struct Cut {
@@ -25,15 +26,16 @@ struct Cut {
 
 // A block of rows of 8-bit x stays in L2 while the weights pass by.
 int64_t rows_that_fit(int64_t row_bytes) {
-  return std::clamp<int64_t>((256 << 10) / std::max<int64_t>(row_bytes, 1) / 24 * 24, 48, 192);
+  return std::clamp<int64_t>((256 << 10) / std::max<int64_t>(row_bytes, 1) / kRowsQ8 * kRowsQ8, kRowsQ8, 192);
 }
 
-Cut cut(int64_t m, int64_t n, int64_t most_rows, int64_t group_bytes, int64_t batch, int threads) {
+Cut cut(int64_t m, int64_t n, int64_t most_rows, int64_t together, int64_t group_bytes, int64_t batch,
+        int threads) {
   Cut c;
   const int64_t groups = ceil_div<int64_t>(n, 8);
   c.rows = std::min(m, most_rows);
   c.row_tiles = ceil_div(m, std::max<int64_t>(c.rows, 1));
-  if (c.row_tiles > 0) c.rows = round_up<int64_t>(ceil_div(m, c.row_tiles), m < 12 ? 1 : kRows);
+  if (c.row_tiles > 0) c.rows = round_up<int64_t>(ceil_div(m, c.row_tiles), m < 12 ? 1 : together);
   // Some tiles a thread for balance, but each worth the fetch of a counter: 16 KB of weights, or many rows.
   const int64_t wanted = ceil_div<int64_t>(int64_t{threads} * 8, std::max<int64_t>(c.row_tiles * batch, 1));
   const int64_t least =
@@ -115,7 +117,7 @@ void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs
     const MatmulArgs& a = args[i];
     const int64_t groups = std::max<int64_t>(ceil_div<int64_t>(a.w.n, 8), 1);
     const int64_t most = a.xq ? rows_that_fit(q8_row_stride(a.w.k) * int64_t{sizeof(Q8Block)}) : kPanelRows;
-    cuts[i] = cut(a.m, a.w.n, most,
+    cuts[i] = cut(a.m, a.w.n, most, a.xq ? kRowsQ8 : kRows,
                   static_cast<int64_t>(weight_bytes(a.w.encoding, a.w.n, a.w.k, a.w.tiled)) / groups, 1,
                   pool.threads());
     tiles += cuts[i].tiles();
@@ -139,7 +141,7 @@ void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs
 
 void dense_run(ThreadPool& pool, const MatmulKernels& kernels, const DenseArgs& args) {
   const int64_t batches = args.batch[0] * args.batch[1];
-  const Cut c = cut(args.m, args.n, kPanelRows, args.k * 32, batches, pool.threads());
+  const Cut c = cut(args.m, args.n, kPanelRows, kRows, args.k * 32, batches, pool.threads());
   if (c.tiles() == 0) return;
   const auto tile = [&](int64_t t) {
     kernels.dense(args, t / c.tiles(), tile_range(c, args.m, args.n, t % c.tiles()));

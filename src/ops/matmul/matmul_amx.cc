@@ -32,7 +32,8 @@ constexpr TileConfig make_config() {
   for (int i = 4; i < 6; i++) config.rows[i] = 8, config.row_bytes[i] = 64;
   return config;
 }
-// Constant, not built where it is loaded: GCC's _tile_loadconfig tells the compiler of the first 8 bytes only.
+// Constant, not built where it is loaded: GCC's _tile_loadconfig tells the compiler of the first 8 bytes
+// only.
 constexpr TileConfig kConfig = make_config();
 
 struct Tiles {
@@ -42,35 +43,36 @@ struct Tiles {
   Tiles& operator=(const Tiles&) = delete;
 };
 
-// sums = the products of one block: 16 rows of x, signed, and 16 rows of W, unsigned.
+// sums = the products of one block: 16 rows of x and 16 rows of W, both signed.
 inline void multiply_even(const Q8Block* x, int64_t row_bytes, const uint8_t* codes, int32_t* sums) {
   _tile_zero(0);
   _tile_loadd(2, x->q, row_bytes);
   _tile_loadd(4, codes, 64);
-  _tile_dpbsud(0, 2, 4);
+  _tile_dpbssd(0, 2, 4);
   _tile_stored(0, sums, 64);
 }
 inline void multiply_odd(const Q8Block* x, int64_t row_bytes, const uint8_t* codes, int32_t* sums) {
   _tile_zero(1);
   _tile_loadd(3, x->q, row_bytes);
   _tile_loadd(5, codes, 64);
-  _tile_dpbsud(1, 3, 5);
+  _tile_dpbssd(1, 3, 5);
   _tile_stored(1, sums, 64);
 }
 
-template <class Codes>
-void sixteen_rows(int64_t blocks, const Q8Block* x, int64_t ldx, const uint8_t* codes, const float* scales,
-                  float* total, bool first, const uint8_t* ahead) {
+inline void sixteen_rows(int64_t blocks, const Q8Block* x, int64_t ldx, const uint8_t* codes,
+                         const float* scales, float* total, bool first, const uint8_t* ahead) {
   constexpr int64_t kSums = 256;
   alignas(64) int32_t sums[4][kSums];
   const int64_t row_bytes = ldx * static_cast<int64_t>(sizeof(Q8Block));
-  const auto multiply = [&](int64_t b) __attribute__((always_inline)) {
+  const auto even = [&](int64_t b) __attribute__((always_inline)) {
     __builtin_prefetch(ahead + 64 * b, 0, 2);
-    if (b % 2 == 0)
-      multiply_even(x + b, row_bytes, codes + 512 * b, sums[b % 4]);
-    else
-      multiply_odd(x + b, row_bytes, codes + 512 * b, sums[b % 4]);
+    multiply_even(x + b, row_bytes, codes + 512 * b, sums[b % 4]);
   };
+  const auto odd = [&](int64_t b) __attribute__((always_inline)) {
+    __builtin_prefetch(ahead + 64 * b, 0, 2);
+    multiply_odd(x + b, row_bytes, codes + 512 * b, sums[b % 4]);
+  };
+  asm volatile("" ::: "memory");  // GCC's _tile_loadd does not say that it reads codes and x
   __m512 acc[16];
 #pragma GCC unroll 16
   for (int m = 0; m < 16; m++) acc[m] = first ? _mm512_setzero_ps() : _mm512_load_ps(total + 16 * m);
@@ -79,26 +81,21 @@ void sixteen_rows(int64_t blocks, const Q8Block* x, int64_t ldx, const uint8_t* 
     const int32_t* d = sums[b % 4];
 #pragma GCC unroll 16
     for (int m = 0; m < 16; m++) {
-      const Q8Block& at = x[b + m * ldx];
-      const __m512i sum =
-          _mm512_add_epi32(_mm512_load_si512(d + 16 * m), _mm512_set1_epi32(Codes::offset(at)));
-      acc[m] =
-          _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_set1_ps(at.scale)), scale, acc[m]);
+      const __m512 sum = _mm512_cvtepi32_ps(_mm512_load_si512(d + 16 * m));
+      acc[m] = _mm512_fmadd_ps(_mm512_mul_ps(sum, _mm512_set1_ps(x[b + m * ldx].scale)), scale, acc[m]);
     }
   };
-  multiply(0);
-  if (blocks > 1) multiply(1);
+  even(0);
+  if (blocks > 1) odd(1);
   int64_t b = 0;
   for (; b + 4 <= blocks; b += 2) {
-    multiply(b + 2);
+    even(b + 2);
     add(b);
-    multiply(b + 3);
+    odd(b + 3);
     add(b + 1);
   }
-  for (; b < blocks; b++) {
-    if (b + 2 < blocks) multiply(b + 2);
-    add(b);
-  }
+  if (b + 2 < blocks) even(b + 2);  // up to three are left
+  for (; b < blocks; b++) add(b);
 #pragma GCC unroll 16
   for (int m = 0; m < 16; m++) _mm512_store_ps(total + 16 * m, acc[m]);
 }
@@ -112,13 +109,15 @@ struct Tiled {
   // Ranges of whole tiles only.
   static constexpr std::array<RowsTile, 16> tiles() {
     std::array<RowsTile, 16> t{};
-    t[15] = sixteen_rows<CODES>;
+    t[15] = sixteen_rows;
     return t;
   }
+  // Tiles take signed codes as well, which need no sums of x.
   static void expand(const uint8_t* p, bool half, uint8_t* out, float* scale) {
+    const VI up = _mm256_set1_epi8(static_cast<char>(Codes::kUp));
     Codes::each(
         p, half, [&](int j, VI w) __attribute__((always_inline)) {
-          _mm256_store_si256(reinterpret_cast<VI*>(out + 64 * j), w);
+          _mm256_store_si256(reinterpret_cast<VI*>(out + 64 * j), _mm256_sub_epi8(w, up));
         });
     v8_store(scale, Codes::scale(p));
   }
