@@ -10,38 +10,12 @@
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #include "ops/matmul/codes_x86-inl.h"
 #include "ops/matmul/tables.h"
+#include "ops/matmul/tiles_amx-inl.h"
 
 namespace cyb {
 namespace {
 
 constexpr int64_t kTileRows16 = 16;
-
-// The processor's layout of a tile configuration (palette 1).
-struct alignas(64) TileConfig {
-  uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  uint16_t row_bytes[16] = {};
-  uint8_t rows[16] = {};
-};
-static_assert(sizeof(TileConfig) == 64);
-
-// Two sets of tiles, used in turns: sums 0 and 1, activations 2 and 3, codes 4 and 5.
-constexpr TileConfig make_config() {
-  TileConfig config;
-  for (int i = 0; i < 2; i++) config.rows[i] = 16, config.row_bytes[i] = 64;
-  for (int i = 2; i < 4; i++) config.rows[i] = 16, config.row_bytes[i] = 32;
-  for (int i = 4; i < 6; i++) config.rows[i] = 8, config.row_bytes[i] = 64;
-  return config;
-}
-// Constant, not built where it is loaded: GCC's _tile_loadconfig tells the compiler of the first 8 bytes
-// only.
-constexpr TileConfig kConfig = make_config();
-
-struct Tiles {
-  Tiles() { _tile_loadconfig(&kConfig); }
-  ~Tiles() { _tile_release(); }
-  Tiles(const Tiles&) = delete;
-  Tiles& operator=(const Tiles&) = delete;
-};
 
 // sums = the products of one block: 16 rows of x and 16 rows of W, both signed.
 inline void multiply_even(const Q8Block* x, int64_t row_bytes, const uint8_t* codes, int32_t* sums) {

@@ -11,14 +11,14 @@ namespace cyb {
 
 extern const PeakKernels kPeak_scalar;
 #if defined(__x86_64__)
-extern const PeakKernels kPeak_avx2, kPeak_avx512;
+extern const PeakKernels kPeak_avx2, kPeak_avx512, kPeak_amx;
 #elif defined(__aarch64__)
 extern const PeakKernels kPeak_neon;
 #endif
 
 const PeakKernels& peak_kernels(Isa isa) {
 #if defined(__x86_64__)
-  if (isa == Isa::avx512) return kPeak_avx512;
+  if (isa == Isa::avx512) return has_amx() ? kPeak_amx : kPeak_avx512;
   if (isa == Isa::avx2) return kPeak_avx2;
 #elif defined(__aarch64__)
   if (isa == Isa::neon) return kPeak_neon;
