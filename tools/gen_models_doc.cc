@@ -55,7 +55,7 @@ std::string checked_of(const json& j) {
       if (j["sequences"][0].contains(key)) parts.emplace_back("encoder states");
     if (j["sequences"][0].contains("logits")) parts.emplace_back("logits");
   }
-  if (filled(j, "cases")) parts.emplace_back("answers");
+  if (filled(j, "cases")) parts.emplace_back(j["cases"][0].contains("entities") ? "entities" : "answers");
   if (filled(j, "pictures")) parts.emplace_back("picture outputs");
   if (filled(j, "texts")) parts.emplace_back("text outputs");
   if (filled(j, "similarity")) parts.emplace_back("similarities");

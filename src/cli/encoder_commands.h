@@ -15,6 +15,7 @@ struct EncoderCommand {
   std::string file;
   int64_t batch = 32;
   int64_t top = 5;
+  std::string aggregation = "simple";  // of `ner`
   bool json = false;
 };
 

@@ -15,16 +15,6 @@ namespace {
 using golden::Ids;
 using golden::json;
 
-// As zlib.crc32 of Python.
-uint32_t crc32(std::string_view text) {
-  uint32_t crc = 0xFFFFFFFFu;
-  for (char c : text) {
-    crc ^= static_cast<unsigned char>(c);
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320u : 0);
-  }
-  return ~crc;
-}
-
 GgufTokenizerFields sample(const char* model) {
   GgufTokenizerFields f;
   f.architecture = "llama";
@@ -192,7 +182,7 @@ TEST(GgufTokenizer, PreNamesCutAsTheOriginalTokenizers) {
       for (int32_t id : t.encode(golden::texts()[i], {true, false}))
         list += (list.size() > 1 ? ", " : "") + std::to_string(id);
       list += "]";
-      uint32_t sum = crc32(list);
+      uint32_t sum = golden::crc32(list);
       if (sum != sums[i].get<uint32_t>() && ++wrong)
         ADD_FAILURE() << name << ": '" << golden::texts()[i].substr(0, 100) << "'";
     }

@@ -34,6 +34,16 @@ inline std::string unhex(const std::string& hex) {
   return out;
 }
 
+// As zlib.crc32 of Python.
+inline uint32_t crc32(std::string_view text) {
+  uint32_t crc = 0xFFFFFFFFu;
+  for (char c : text) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320u : 0);
+  }
+  return ~crc;
+}
+
 inline std::string stream(const Tokenizer& t, const Ids& ids, DecodeOptions options) {
   StreamDecoder decoder(t, options);
   std::string text;

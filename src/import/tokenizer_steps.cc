@@ -48,7 +48,7 @@ const std::vector<Known>& known_steps() {
       {pre_tokenizer, "WhitespaceSplit", {}, {}},
       {pre_tokenizer, "CharDelimiterSplit", {"delimiter"}, {}},
       {pre_tokenizer, "BertPreTokenizer", {}, {}},
-      {post_processor, "ByteLevel", {}, {"add_prefix_space", "trim_offsets", "use_regex"}},
+      {post_processor, "ByteLevel", {"add_prefix_space", "trim_offsets"}, {"use_regex"}},
       {decoder, "ByteLevel", {}, {"add_prefix_space", "trim_offsets", "use_regex"}},
       {decoder, "Replace", {"pattern", "content"}, {}},
       {decoder, "ByteFallback", {}, {}},
@@ -191,7 +191,12 @@ void append_steps(const json& j, StepPlace place, const TokenizerSpec& spec, int
     out->push_back(read_template(j, place, spec));
   } else if (place == StepPlace::post_processor &&
              (type == "BertProcessing" || type == "RobertaProcessing")) {
-    out->push_back(read_bert(j, type == "RobertaProcessing", place));
+    const bool roberta = type == "RobertaProcessing";
+    out->push_back(read_bert(j, roberta, place));
+    if (roberta)
+      out->push_back({"ByteLevel",
+                      {{"add_prefix_space", j.value("add_prefix_space", true)},
+                       {"trim_offsets", j.value("trim_offsets", true)}}});
   } else {
     out->push_back(read_plain(j, type, place));
   }

@@ -29,12 +29,6 @@ class QuestionAnswerer {
                            const AnswerOptions& options, int64_t batch);
 
  private:
-  // The context's tokens with the bytes of the word that each belongs to.
-  struct Words {
-    std::vector<int32_t> ids;
-    std::vector<size_t> begin, end;
-  };
-  Words words_of(const std::string& context) const;
   TextEncoder encoder_;
 };
 

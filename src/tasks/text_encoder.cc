@@ -85,6 +85,15 @@ TextEncoder::Input TextEncoder::tokens(const std::string& text, bool parse_speci
   return in;
 }
 
+TextEncoder::Input TextEncoder::tokens(const std::string& text, std::vector<Tokenizer::Place>* places) const {
+  Input in = tokens(text);
+  *places = tokenizer_->encode_placed(text).places;
+  if (!in.truncated) return in;
+  const auto behind = static_cast<std::ptrdiff_t>(around_ - before_);
+  places->erase(places->begin() + static_cast<std::ptrdiff_t>(max_tokens_) - behind, places->end() - behind);
+  return in;
+}
+
 TextEncoder::Input TextEncoder::pair_tokens(const std::string& first, const std::string& second) const {
   Tokenizer::Pair pair = tokenizer_->encode_pair(first, second);
   Input in{std::move(pair.ids), std::move(pair.types)};

@@ -36,6 +36,8 @@ class TextEncoder {
   };
   // With the tokens that the model wants around it; what is too long loses its end, not those tokens.
   Input tokens(const std::string& text, bool parse_special = false) const;
+  // The same with where each token stands in the text.
+  Input tokens(const std::string& text, std::vector<Tokenizer::Place>* places) const;
   // The longer of the two loses its end first, as the reference does it.
   Input pair_tokens(const std::string& first, const std::string& second) const;
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "text/utf8.h"
+
 namespace cyb {
 namespace {
 
@@ -64,37 +66,64 @@ std::vector<std::vector<ScoredLabel>> TextClassifier::classify(std::span<const s
 EntityTagger::EntityTagger(const std::string& path, const OpenOptions& options)
     : encoder_(path, options, "tag"), labels_(labels_of(encoder_.config())) {}
 
-std::vector<std::vector<EntityTagger::Entity>> EntityTagger::tag(std::span<const std::string> texts,
-                                                                 int64_t batch) {
+std::vector<std::vector<EntityTagger::Entity>> EntityTagger::tag(std::span<const std::string> given,
+                                                                 int64_t batch, Aggregation aggregation) {
   std::vector<TextEncoder::Input> inputs;
-  for (const std::string& text : texts) inputs.push_back(encoder_.tokens(text));
+  std::vector<std::string> texts(given.begin(), given.end());
+  std::vector<std::vector<Tokenizer::Place>> places(texts.size());
+  for (size_t i = 0; i < texts.size(); i++) {
+    if (!utf8_valid(texts[i])) texts[i] = utf8_sanitize(texts[i]);
+    inputs.push_back(encoder_.tokens(texts[i], &places[i]));
+  }
   std::vector<std::vector<Entity>> out(texts.size());
   encoder_.run(inputs, batch, [&](size_t i, std::span<const float> logits) {
     const std::vector<int32_t>& ids = inputs[i].ids;
+    const size_t kinds = labels_.size();
     std::vector<Entity> entities;
     bool open = false;
-    for (size_t t = 0; t < ids.size(); t++) {
+    for (size_t t = 0, next = 0; t < ids.size(); t = next) {
+      next = t + 1;
       const bool unknown = encoder_.tokenizer().unk() == ids[t];
-      if (encoder_.tokenizer().is_special(ids[t]) && !unknown) {  // [CLS], [SEP]
+      if (places[i][t].word < 0 || (encoder_.tokenizer().is_special(ids[t]) && !unknown)) {  // [CLS], [SEP]
         open = false;
         continue;
       }
-      const std::vector<float> scores = softmax(logits.subspan(t * labels_.size(), labels_.size()));
+      std::vector<float> scores = softmax(logits.subspan(t * kinds, kinds));
+      if (aggregation != Aggregation::simple) {
+        while (next < ids.size() && places[i][next].word == places[i][t].word) ++next;
+        float most = *std::max_element(scores.begin(), scores.end());
+        for (size_t k = t + 1; k < next && aggregation != Aggregation::first; k++) {
+          const std::vector<float> other = softmax(logits.subspan(k * kinds, kinds));
+          const float surest = *std::max_element(other.begin(), other.end());
+          if (aggregation == Aggregation::average)
+            for (size_t c = 0; c < kinds; c++) scores[c] += other[c];
+          else if (surest > most)
+            scores = other, most = surest;
+        }
+        if (aggregation == Aggregation::average)
+          for (float& score : scores) score /= static_cast<float>(next - t);
+      }
       const auto best = static_cast<size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
       const auto [begins, label] = parts_of(labels_[best]);
-      if (open && begins != 'B' && entities.back().label == label) {
-        entities.back().score += scores[best];
-        entities.back().count++;
-      } else {
-        entities.push_back({label, "", scores[best], static_cast<int64_t>(t), 1});
-      }
+      if (!open || begins == 'B' || entities.back().label != label)
+        entities.push_back({.label = label,
+                            .text = "",
+                            .begin = static_cast<int64_t>(places[i][t].begin),
+                            .first = static_cast<int64_t>(t)});
+      Entity& e = entities.back();
+      e.score += scores[best];
+      e.parts++;
+      e.count = static_cast<int64_t>(next) - e.first;
+      e.end = static_cast<int64_t>(places[i][next - 1].end);
       open = true;
     }
     for (Entity& e : entities) {
       if (e.label == "O") continue;
-      e.score /= static_cast<float>(e.count);
-      e.text = encoder_.tokenizer().decode(
-          std::span(ids).subspan(static_cast<size_t>(e.first), static_cast<size_t>(e.count)));
+      e.score /= static_cast<float>(e.parts);
+      const auto from = static_cast<size_t>(e.begin), to = static_cast<size_t>(std::max(e.begin, e.end));
+      e.text = texts[i].substr(from, to - from);
+      e.begin = utf8_count(std::string_view(texts[i]).substr(0, from));
+      e.end = e.begin + utf8_count(e.text);
       out[i].push_back(std::move(e));
     }
   });

@@ -27,17 +27,24 @@ class TextClassifier {
   bool each_alone_ = false;
 };
 
-// Token classification: neighbouring tokens of one kind are one entity (B- begins a new one, O is none).
+// What gets a label: each token, or each word with the scores of its first token, the mean of its tokens', or
+// those of its surest token.
+enum class Aggregation { simple, first, average, max };
+
+// Token classification: neighbours of one kind are one entity (B- begins a new one, O is none).
 class EntityTagger {
  public:
   struct Entity {
     std::string label, text;
-    float score = 0;               // the mean of its tokens'
+    float score = 0;               // the mean of its tokens' or words'
+    int64_t begin = 0, end = 0;    // characters of the text
     int64_t first = 0, count = 0;  // tokens
+    int64_t parts = 0;             // tokens or words that have the label
   };
   EntityTagger(const std::string& path, const OpenOptions& options);
   TextEncoder& encoder() { return encoder_; }
-  std::vector<std::vector<Entity>> tag(std::span<const std::string> texts, int64_t batch);
+  std::vector<std::vector<Entity>> tag(std::span<const std::string> texts, int64_t batch,
+                                       Aggregation aggregation = Aggregation::simple);
 
  private:
   TextEncoder encoder_;

@@ -18,6 +18,16 @@ uint32_t little_endian(std::string_view bytes, size_t at) {
   return b(0) | b(1) << 8 | b(2) << 16 | b(3) << 24;
 }
 
+// A part that becomes another: characters that are more than before are inserted behind, those that are fewer
+// vanish behind the last one.
+void note(std::string_view fresh, std::string_view old, std::vector<Change>* changes) {
+  std::ptrdiff_t more = 0;
+  for (size_t i = 0; i < old.size(); i += utf8_length(old[i])) --more;
+  for (size_t i = 0; i < fresh.size(); ++more) changes->push_back({utf8_next(fresh, &i), 0});
+  for (size_t i = changes->size(); more > 0 && i-- > 0; --more) (*changes)[i].change = 1;
+  if (more < 0 && !changes->empty()) changes->back().change += static_cast<int32_t>(more);
+}
+
 }  // namespace
 
 Charsmap::Charsmap(std::string_view table, bool longest) : longest_(longest) {
@@ -61,32 +71,37 @@ void Charsmap::apply(NormalizedText* text) const {
   std::string_view in = text->text;
   std::string out;
   out.reserve(in.size());
-  auto put = [&](std::string_view replacement) {
+  std::vector<Change> changes;
+  auto put = [&](std::string_view replacement, std::string_view replaced) {
     if (replacement.empty() && out.empty()) text->at_start = false;
     out += replacement;
+    if (text->from) note(replacement, replaced, &changes);
   };
   std::string_view replacement;
   while (!in.empty()) {
     size_t n = longest_ ? utf8_length(in[0]) : grapheme_length(in);
     if (longest_) {
       if (size_t key = find(in, &replacement); key > 0) {
-        put(replacement);
         n = key;
+        put(replacement, in.substr(0, n));
       } else {
-        put(in.substr(0, n));
+        put(in.substr(0, n), in.substr(0, n));
       }
     } else if (n < 6 && find(in.substr(0, n), &replacement) > 0) {
-      put(replacement);
+      put(replacement, in.substr(0, n));
     } else {
       for (size_t i = 0; i < n;) {
         std::string_view c = in.substr(i, utf8_length(in[i]));
-        put(find(c, &replacement) > 0 ? replacement : c);
+        put(find(c, &replacement) > 0 ? replacement : c, c);
         i += c.size();
       }
     }
     in.remove_prefix(n);
   }
-  text->text = std::move(out);
+  if (text->from)
+    apply_changes(&text->text, text->from, changes);
+  else
+    text->text = std::move(out);
 }
 
 namespace {

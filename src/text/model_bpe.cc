@@ -131,6 +131,7 @@ struct BpeScratch : TokenModel::Scratch {
   WordCache cache;
   std::vector<Symbol> symbols;
   std::vector<Candidate> heap;
+  std::vector<uint32_t> lengths;  // bytes of each symbol at the start
 };
 
 class Bpe : public TokenModel {
@@ -178,6 +179,33 @@ class Bpe : public TokenModel {
       begin = i;
     }
     word(piece.substr(begin), ids, &s);
+  }
+
+  void encode_placed(std::string_view piece, std::vector<int32_t>* ids, std::vector<ByteRange>* places,
+                     Scratch* scratch) const override {
+    auto& s = *static_cast<BpeScratch*>(scratch);
+    if (ignore_merges_ && piece.size() <= longest_) {
+      if (uint32_t id = vocabulary_.find_plain(piece); id != kNone) {
+        ids->push_back(static_cast<int32_t>(id));
+        places->push_back({0, static_cast<uint32_t>(piece.size())});
+        return;
+      }
+    }
+    std::vector<Symbol>& symbols = s.symbols;
+    s.lengths.clear();
+    start_symbols(piece, &symbols, &s.lengths);
+    if (symbols.empty()) return;
+    merge_by_heap(&symbols, &s.heap);
+    uint32_t at = 0;
+    for (int32_t i = 0; i >= 0; i = symbols[static_cast<size_t>(i)].next) {
+      const Symbol& symbol = symbols[static_cast<size_t>(i)];
+      const size_t end = symbol.next >= 0 ? static_cast<size_t>(symbol.next) : symbols.size();
+      ByteRange place{at, at};
+      for (size_t k = static_cast<size_t>(i); k < end; ++k) place.end += s.lengths[k];
+      ids->push_back(static_cast<int32_t>(symbol.id));
+      places->push_back(place);
+      at = place.end;
+    }
   }
 
  private:
@@ -281,21 +309,24 @@ class Bpe : public TokenModel {
     return out;
   }
 
-  void start_symbols(std::string_view text, std::vector<Symbol>* symbols) const {
+  void start_symbols(std::string_view text, std::vector<Symbol>* symbols,
+                     std::vector<uint32_t>* lengths = nullptr) const {
     symbols->clear();
     bool pending_unk = false;
-    auto add = [&](uint32_t id) {
+    size_t unknown = 0;  // bytes of the one pending
+    auto add = [&](uint32_t id, size_t bytes) {
       auto n = static_cast<int32_t>(symbols->size());
       symbols->push_back({id, n - 1, n + 1});
+      if (lengths) lengths->push_back(static_cast<uint32_t>(bytes));
     };
     for (size_t i = 0; i < text.size();) {
       size_t begin = i;
       i += utf8_length(text[i]);
       uint32_t id = character_id(text, begin, i);
       if (id != kNone) {
-        if (pending_unk) add(*unk_);
+        if (pending_unk) add(*unk_, unknown);
         pending_unk = false;
-        add(id);
+        add(id, i - begin);
         continue;
       }
       if (byte_fallback_) {
@@ -303,15 +334,16 @@ class Bpe : public TokenModel {
         bool all = true;
         for (char c : whole) all = all && bytes_[static_cast<unsigned char>(c)] != kNone;
         if (all) {
-          for (char c : whole) add(bytes_[static_cast<unsigned char>(c)]);
+          for (char c : whole) add(bytes_[static_cast<unsigned char>(c)], 1);
           continue;
         }
       }
       if (!unk_) continue;  // as in the reference, such characters vanish
-      if (pending_unk && !fuse_unk_) add(*unk_);
+      if (pending_unk && !fuse_unk_) add(*unk_, unknown);
+      unknown = (pending_unk && fuse_unk_ ? unknown : 0) + (i - begin);
       pending_unk = true;
     }
-    if (pending_unk) add(*unk_);
+    if (pending_unk) add(*unk_, unknown);
     if (!symbols->empty()) symbols->back().next = -1;
   }
 

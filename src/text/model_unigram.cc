@@ -44,6 +44,11 @@ class Unigram : public TokenModel {
   std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<UnigramScratch>(); }
 
   void encode(std::string_view piece, std::vector<int32_t>* ids, Scratch* scratch) const override {
+    encode_placed(piece, ids, nullptr, scratch);
+  }
+
+  void encode_placed(std::string_view piece, std::vector<int32_t>* ids, std::vector<ByteRange>* places,
+                     Scratch* scratch) const override {
     std::vector<Node>& best = static_cast<UnigramScratch*>(scratch)->best;
     best.assign(piece.size() + 1, Node{});
     for (size_t begin = 0; begin < piece.size();) {
@@ -62,7 +67,7 @@ class Unigram : public TokenModel {
       begin += length;
     }
     // Backwards; neighbouring unknown characters are one.
-    size_t first = ids->size();
+    size_t first = ids->size(), first_place = places ? places->size() : 0;
     for (size_t end = piece.size(); end > 0;) {
       size_t begin = best[end].from;
       uint32_t token = best[end].token;
@@ -72,9 +77,13 @@ class Unigram : public TokenModel {
       } else {
         ids->push_back(static_cast<int32_t>(token));
       }
+      if (places)
+        places->resize(first_place + ids->size() - first,
+                       {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)});
       end = begin;
     }
     std::reverse(ids->begin() + static_cast<ptrdiff_t>(first), ids->end());
+    if (places) std::reverse(places->begin() + static_cast<ptrdiff_t>(first_place), places->end());
   }
 
  private:

@@ -21,10 +21,19 @@ class WordPiece : public TokenModel {
   }
 
   void encode(std::string_view word, std::vector<int32_t>* ids, Scratch*) const override {
+    encode_placed(word, ids, nullptr, nullptr);
+  }
+
+  void encode_placed(std::string_view word, std::vector<int32_t>* ids, std::vector<ByteRange>* places,
+                     Scratch*) const override {
+    const auto unknown = [&] {
+      ids->push_back(unk_);
+      if (places) places->push_back({0, static_cast<uint32_t>(word.size())});
+    };
     size_t characters = 0;
     for (char c : word) characters += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    if (characters > most_) return ids->push_back(unk_);
-    size_t first = ids->size();
+    if (characters > most_) return unknown();
+    size_t first = ids->size(), first_place = places ? places->size() : 0;
     std::string text;
     for (size_t begin = 0; begin < word.size();) {
       uint32_t id = kNone;
@@ -40,9 +49,11 @@ class WordPiece : public TokenModel {
       }
       if (id == kNone) {
         ids->resize(first);
-        return ids->push_back(unk_);
+        if (places) places->resize(first_place);
+        return unknown();
       }
       ids->push_back(static_cast<int32_t>(id));
+      if (places) places->push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(end)});
       begin = end;
     }
   }
@@ -66,6 +77,11 @@ class WordLevel : public TokenModel {
                   "'{}' is not in the vocabulary, and the vocabulary has no unknown token", word)
           .advise("remove the word from the text");
     ids->push_back(static_cast<int32_t>(id == kNone ? *unk_ : id));
+  }
+  void encode_placed(std::string_view word, std::vector<int32_t>* ids, std::vector<ByteRange>* places,
+                     Scratch* scratch) const override {
+    encode(word, ids, scratch);
+    places->push_back({0, static_cast<uint32_t>(word.size())});
   }
 
  private:

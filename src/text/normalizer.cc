@@ -20,23 +20,46 @@ template <class Keep>
 void filter(NormalizedText* text, Keep keep) {
   std::string out;
   out.reserve(text->text.size());
+  AlignmentWriter places(text->from);
   std::string_view in = text->text;
   for (size_t i = 0; i < in.size();) {
     size_t at = i;
     char32_t c = utf8_next(in, &i);
-    if (keep(c))
+    if (keep(c)) {
       out += in.substr(at, i - at);
-    else if (at == 0)
+      places.upto(out.size(), at);
+    } else if (at == 0) {
       text->at_start = false;
+    }
   }
+  places.finish();
+  text->text = std::move(out);
+}
+
+// Writes something for each character: `put(character, out)`.
+template <class Put>
+void rewrite(NormalizedText* text, Put put) {
+  std::string out;
+  out.reserve(text->text.size());
+  AlignmentWriter places(text->from);
+  for (size_t i = 0; i < text->text.size();) {
+    const size_t at = i;
+    put(utf8_next(text->text, &i), &out);
+    places.upto(out.size(), at);
+  }
+  places.finish();
   text->text = std::move(out);
 }
 
 void lower(NormalizedText* text) {
-  std::string out;
-  out.reserve(text->text.size());
-  for (size_t i = 0; i < text->text.size();) append_lower(&out, utf8_next(text->text, &i));
-  text->text = std::move(out);
+  rewrite(text, [](char32_t c, std::string* out) { append_lower(out, c); });
+}
+
+void normal_form(NormalizedText* text, NormalForm f) {
+  if (text->from)
+    apply_changes(&text->text, text->from, unicode_changes(text->text, f));
+  else
+    text->text = unicode_normalize(text->text, f);
 }
 
 void strip(NormalizedText* text, bool left, bool right) {
@@ -53,6 +76,9 @@ void strip(NormalizedText* text, bool left, bool right) {
     if (!is_whitespace(utf8_next(s, &next))) break;
     end = at;
   }
+  AlignmentWriter places(text->from);
+  places.copy(begin, end - begin);
+  places.finish();
   text->text = std::string(s.substr(begin, end - begin));
 }
 
@@ -61,14 +87,19 @@ Apply replace(const TokenizerStep& step) {
   auto put = [content](NormalizedText* text, const std::vector<TextRegex::Match>& matches) {
     if (matches.empty()) return;
     std::string out;
+    AlignmentWriter places(text->from);
     size_t done = 0;
     for (auto [begin, end] : matches) {
       out.append(text->text, done, begin - done);
+      places.copy(done, begin - done);
       out += content;
+      places.upto(out.size(), end > 0 ? end - 1 : 0);
       done = end;
     }
     if (content.empty() && matches.front().first == 0 && matches.front().second > 0) text->at_start = false;
     out.append(text->text, done);
+    places.copy(done, text->text.size() - done);
+    places.finish();
     text->text = std::move(out);
   };
   if (step.find("regex")) {
@@ -95,35 +126,24 @@ void nmt(NormalizedText* text) {
     return !((c >= 1 && c <= 8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F ||
              c == 0x9F);
   });
-  std::string out;
-  for (size_t i = 0; i < text->text.size();) {
-    char32_t c = utf8_next(text->text, &i);
+  rewrite(text, [](char32_t c, std::string* out) {
     bool space = c == 9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 || (c >= 0x200B && c <= 0x200F) ||
                  c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
-    utf8_append(&out, space ? U' ' : c);
-  }
-  text->text = std::move(out);
+    utf8_append(out, space ? U' ' : c);
+  });
 }
 
 void bert_clean(NormalizedText* text) {
   filter(text, [](char32_t c) { return !is_bert_dropped(c); });
-  std::string out;
-  for (size_t i = 0; i < text->text.size();) {
-    char32_t c = utf8_next(text->text, &i);
-    utf8_append(&out, is_whitespace(c) ? U' ' : c);
-  }
-  text->text = std::move(out);
+  rewrite(text, [](char32_t c, std::string* out) { utf8_append(out, is_whitespace(c) ? U' ' : c); });
 }
 
 void bert_chinese(NormalizedText* text) {
-  std::string out;
-  for (size_t i = 0; i < text->text.size();) {
-    char32_t c = utf8_next(text->text, &i);
-    if (is_cjk(c)) out += ' ';
-    utf8_append(&out, c);
-    if (is_cjk(c)) out += ' ';
-  }
-  text->text = std::move(out);
+  rewrite(text, [](char32_t c, std::string* out) {
+    if (is_cjk(c)) *out += ' ';
+    utf8_append(out, c);
+    if (is_cjk(c)) *out += ' ';
+  });
 }
 
 Apply bert(const TokenizerStep& step) {
@@ -134,7 +154,7 @@ Apply bert(const TokenizerStep& step) {
     if (clean) bert_clean(text);
     if (chinese) bert_chinese(text);
     if (accents) {
-      text->text = unicode_normalize(text->text, NormalForm::nfd);
+      normal_form(text, NormalForm::nfd);
       filter(text, [](char32_t c) { return !is_nonspacing_mark(c); });
     }
     if (lowercase) lower(text);
@@ -142,7 +162,7 @@ Apply bert(const TokenizerStep& step) {
 }
 
 Apply form(NormalForm f) {
-  return [f](NormalizedText* text) { text->text = unicode_normalize(text->text, f); };
+  return [f](NormalizedText* text) { normal_form(text, f); };
 }
 
 Apply make(const TokenizerStep& step) {
@@ -164,7 +184,9 @@ Apply make(const TokenizerStep& step) {
   if (type == "Prepend") {
     std::string prefix = step.text("prepend", "");
     return [=](NormalizedText* text) {
-      if (!text->text.empty()) text->text.insert(0, prefix);
+      if (text->text.empty()) return;
+      text->text.insert(0, prefix);
+      if (text->from) text->from->insert(text->from->begin(), prefix.size(), text->from->front());
     };
   }
   if (type == "Precompiled") {
@@ -172,7 +194,13 @@ Apply make(const TokenizerStep& step) {
                                           step.flag("longest_match", false));
     return [map](NormalizedText* text) { map->apply(text); };
   }
-  if (type == "ByteLevel") return [](NormalizedText* text) { text->text = byte_level_encode(text->text); };
+  if (type == "ByteLevel")
+    return [](NormalizedText* text) {
+      AlignmentWriter places(text->from);
+      std::string out = byte_level_encode(text->text, &places);
+      places.finish();
+      text->text = std::move(out);
+    };
   throw error(ErrorKind::Tokenizer, "the tokenizer's normalizer has a step '{}', which is not known", type)
       .advise("this model cannot be used without it; a newer cyb-llm may know it");
 }
@@ -210,10 +238,11 @@ int byte_level_byte(char32_t c) {
   return c < table.size() ? table[c] : -1;
 }
 
-std::string byte_level_encode(std::string_view bytes) {
+std::string byte_level_encode(std::string_view bytes, AlignmentWriter* places) {
   std::string out;
   out.reserve(bytes.size() + bytes.size() / 4);
   const char32_t* table = byte_level_characters();
+  size_t at = 0;
   for (char c : bytes) {
     char32_t mapped = table[static_cast<unsigned char>(c)];
     if (mapped < 0x80) {
@@ -222,6 +251,8 @@ std::string byte_level_encode(std::string_view bytes) {
       out += static_cast<char>(0xC0 | mapped >> 6);
       out += static_cast<char>(0x80 | (mapped & 0x3F));
     }
+    ++at;
+    if (places) places->upto(out.size(), at - 1);
   }
   return out;
 }

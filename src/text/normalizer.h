@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "text/alignment.h"
 #include "text/tokenizer_spec.h"
 
 namespace cyb {
@@ -14,6 +15,7 @@ namespace cyb {
 struct NormalizedText {
   std::string text;
   bool at_start = true;
+  Alignment* from = nullptr;  // of `text`, where it is asked for
 };
 
 class Normalizer {
@@ -32,6 +34,6 @@ class Normalizer {
 // The printable stand-in of each byte in byte-level vocabularies ("Ġ" for a space), and back.
 const char32_t* byte_level_characters();  // 256 code points, all below 0x180
 int byte_level_byte(char32_t c);          // -1: none
-std::string byte_level_encode(std::string_view bytes);
+std::string byte_level_encode(std::string_view bytes, AlignmentWriter* places = nullptr);
 
 }  // namespace cyb

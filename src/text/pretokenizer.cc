@@ -131,17 +131,33 @@ Finder find_characters(Is is) {
   };
 }
 
-// Rewrites each piece: `put(piece, out)` appends its new text.
+// Where the bytes come from that are written for a piece.
+class Places {
+ public:
+  Places(AlignmentWriter* writer, size_t begin) : writer_(writer), begin_(begin) {}
+  // The text up to `size` stands for what byte `source` of the piece does.
+  void upto(size_t size, size_t source) const { writer_->upto(size, begin_ + source); }
+  void copy(size_t count) const { writer_->copy(begin_, count); }
+
+ private:
+  AlignmentWriter* writer_;
+  size_t begin_;
+};
+
+// Rewrites each piece: `put(piece, text, out, places)` appends its new text.
 template <class Put>
 void rewrite(PieceList* list, Put put) {
   std::string out;
   out.reserve(list->text.size() + list->text.size() / 4);
+  AlignmentWriter writer(list->from);
   for (Piece& piece : list->pieces) {
     size_t begin = out.size();
-    put(piece, std::string_view(list->text).substr(piece.begin, piece.end - piece.begin), &out);
+    put(piece, std::string_view(list->text).substr(piece.begin, piece.end - piece.begin), &out,
+        Places(&writer, piece.begin));
     piece.begin = begin;
     piece.end = out.size();
   }
+  writer.finish();
   list->text = std::move(out);
 }
 
@@ -153,13 +169,24 @@ Apply byte_level(const TokenizerStep& step) {
                 Behavior::isolated);
   return [=](PieceList* list) {
     if (prefix)
-      rewrite(list, [](const Piece&, std::string_view piece, std::string* out) {
+      rewrite(list, [](const Piece&, std::string_view piece, std::string* out, Places places) {
         if (!piece.starts_with(' ')) *out += ' ';
+        places.upto(out->size(), 0);
         *out += piece;
+        places.copy(piece.size());
       });
     if (cut) cut(list);
-    rewrite(list,
-            [](const Piece&, std::string_view piece, std::string* out) { *out += byte_level_encode(piece); });
+    const bool placed = list->from != nullptr;
+    rewrite(list, [placed](const Piece&, std::string_view piece, std::string* out, Places places) {
+      if (!placed) {
+        *out += byte_level_encode(piece);
+        return;
+      }
+      for (size_t i = 0; i < piece.size(); ++i) {
+        *out += byte_level_encode(piece.substr(i, 1));
+        places.upto(out->size(), i);
+      }
+    });
   };
 }
 
@@ -174,14 +201,16 @@ Apply metaspace(const TokenizerStep& step) {
   Apply cut;
   if (step.flag("split", true)) cut = split(find_literal(mark), Behavior::merged_with_next);
   return [=](PieceList* list) {
-    rewrite(list, [&](const Piece& p, std::string_view piece, std::string* out) {
+    rewrite(list, [&](const Piece& p, std::string_view piece, std::string* out, Places places) {
       bool has_mark = piece.starts_with(mark) || piece.starts_with(' ');
       if (!has_mark && (always || (first && p.at_start))) *out += mark;
-      for (char c : piece) {
-        if (c == ' ')
+      places.upto(out->size(), 0);
+      for (size_t i = 0; i < piece.size(); ++i) {
+        if (piece[i] == ' ')
           *out += mark;
         else
-          *out += c;
+          *out += piece[i];
+        places.upto(out->size(), i);
       }
     });
     if (cut) cut(list);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "text/alignment.h"
 #include "text/tokenizer_spec.h"
 
 namespace cyb {
@@ -18,6 +19,7 @@ struct Piece {
 struct PieceList {
   std::string text;
   std::vector<Piece> pieces;  // in order, none empty
+  Alignment* from = nullptr;  // of `text`, where it is asked for
 };
 
 class PreTokenizer {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/alignment.h"
 #include "text/tokenizer_spec.h"
 
 namespace cyb {
@@ -39,6 +40,9 @@ class TokenModel {
 
   // Appends the ids of a piece (valid UTF-8, not empty).
   virtual void encode(std::string_view piece, std::vector<int32_t>* ids, Scratch* scratch) const = 0;
+  // The same ids; for each also the bytes of the piece that it was made of.
+  virtual void encode_placed(std::string_view piece, std::vector<int32_t>* ids,
+                             std::vector<ByteRange>* places, Scratch* scratch) const = 0;
 };
 
 // Takes what it needs out of `spec` (merges, scores). Tokenizer error if the description does not fit

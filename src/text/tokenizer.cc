@@ -6,9 +6,11 @@
 
 #include "base/error.h"
 #include "text/added_tokens.h"
+#include "text/alignment.h"
 #include "text/normalizer.h"
 #include "text/pretokenizer.h"
 #include "text/token_model.h"
+#include "text/unicode.h"
 #include "text/utf8.h"
 
 namespace cyb {
@@ -59,6 +61,8 @@ std::optional<int32_t> signed_id(const std::optional<uint32_t>& id) {
 
 }  // namespace
 
+using Place = Tokenizer::Place;
+
 struct Tokenizer::Impl {
   TokenizerSpec spec;  // without tokens, merges and scores, which are in the members below
   Vocabulary vocabulary;
@@ -70,6 +74,7 @@ struct Tokenizer::Impl {
   std::unordered_map<uint32_t, std::string> normalized_texts;  // what such tokens decode to
   std::unique_ptr<TokenModel> model;
   std::vector<TemplateItem> single, pair;
+  bool trims_places = false, trim_keeps_first = false;  // spaces are no part of a byte-level token's place
 
   explicit Impl(TokenizerSpec s) : spec(std::move(s)) {
     index_tokens();
@@ -143,7 +148,11 @@ struct Tokenizer::Impl {
     pair = {{0, 0, 0}, {1, 0, 1}};
     bool seen = false;
     for (const TokenizerStep& step : spec.post_processor) {
-      if (step.type == "ByteLevel") continue;  // changes offsets only
+      if (step.type == "ByteLevel") {  // changes places only
+        trims_places = step.flag("trim_offsets", false);
+        trim_keeps_first = step.flag("add_prefix_space", true);
+        continue;
+      }
       if (step.type != "TemplateProcessing" || seen)
         throw error(ErrorKind::Tokenizer,
                     "the tokenizer's post-processor has a step '{}', which is not known or comes twice",
@@ -155,20 +164,74 @@ struct Tokenizer::Impl {
     }
   }
 
+  // What places are collected in.
+  struct Placing {
+    std::vector<Place> places;
+    int64_t words = 0;
+    std::vector<ByteRange> piece;  // of the piece's tokens
+
+    void word(size_t begin, size_t end) { places.push_back({begin, end, words++}); }
+    // The tokens in `piece` are made of these bytes of a rewritten text.
+    void add(const Piece& p, const Alignment& from) {
+      for (const ByteRange& r : piece) {
+        const size_t end = std::min<size_t>(p.begin + r.end, p.end);
+        const size_t begin = std::min<size_t>(p.begin + r.begin, p.end - 1);
+        Place place{from[begin].begin, from[begin].begin, words};
+        if (end > begin) place.end = std::max(from[begin].begin, from[end - 1].end);
+        places.push_back(place);
+      }
+      ++words;
+    }
+  };
+
+  // `from`: the alignment of `text`, where places are wanted.
   void encode_part(std::string_view text, bool at_start, std::vector<int32_t>* ids,
-                   TokenModel::Scratch* scratch) const {
-    PieceList list{std::string(text), {{0, text.size(), at_start}}};
+                   TokenModel::Scratch* scratch, Placing* placing, Alignment* from) const {
+    PieceList list{std::string(text), {{0, text.size(), at_start}}, placing ? from : nullptr};
     pre_tokenizer.apply(&list);
     const size_t first = ids->size();
-    for (const Piece& piece : list.pieces)
-      model->encode(std::string_view(list.text).substr(piece.begin, piece.end - piece.begin), ids, scratch);
+    for (const Piece& piece : list.pieces) {
+      const std::string_view bytes = std::string_view(list.text).substr(piece.begin, piece.end - piece.begin);
+      if (!placing) {
+        model->encode(bytes, ids, scratch);
+        continue;
+      }
+      placing->piece.clear();
+      model->encode_placed(bytes, ids, &placing->piece, scratch);
+      placing->add(piece, *from);
+    }
     if (!spec.first_unlisted || !spec.unk) return;
     for (size_t i = first; i < ids->size(); i++)
       if (static_cast<uint32_t>((*ids)[i]) >= *spec.first_unlisted)
         (*ids)[i] = static_cast<int32_t>(*spec.unk);
   }
 
-  std::vector<int32_t> encode_plain(std::string_view input, bool parse_special) const {
+  // Takes the spaces off the places of byte-level tokens.
+  void trim(std::string_view text, const std::vector<int32_t>& ids, std::vector<Place>* places) const {
+    constexpr std::string_view kSpace = "\xC4\xA0";  // "Ġ"
+    const auto is_space = [](std::string_view token, size_t at, size_t* next) {
+      *next = at + utf8_length(token[at]);
+      size_t i = at;
+      return token.substr(at).starts_with(kSpace) || is_whitespace(utf8_next(token, &i));
+    };
+    for (size_t t = 0; t < ids.size(); ++t) {
+      const std::string_view token = vocabulary.tokens[static_cast<size_t>(ids[t])];
+      Place& place = (*places)[t];
+      size_t leading = 0, trailing = 0, next = 0;
+      for (size_t i = 0; i < token.size() && is_space(token, i, &next); i = next) ++leading;
+      for (size_t i = token.size(); i > 0; ++trailing) {
+        i = utf8_previous(token, i);
+        if (!is_space(token, i, &next)) break;
+      }
+      // The space that the pre-tokenizer put before a text is not there.
+      if ((t == 0 || place.begin == 0) && trim_keeps_first && leading == 1) leading = 0;
+      for (; leading > 0 && place.begin < place.end; --leading) place.begin += utf8_length(text[place.begin]);
+      for (; trailing > 0 && place.end > place.begin; --trailing) place.end = utf8_previous(text, place.end);
+    }
+  }
+
+  std::vector<int32_t> encode_plain(std::string_view input, bool parse_special,
+                                    std::vector<Place>* places = nullptr) const {
     if (input.size() > kMaxText)
       throw error(ErrorKind::Tokenizer, "a text of {} bytes", input.size())
           .advise("at most {} bytes are read at once", kMaxText);
@@ -180,24 +243,41 @@ struct Tokenizer::Impl {
     std::vector<int32_t> ids;
     ids.reserve(input.size() / 4 + 8);
     auto scratch = model->make_scratch();
+    std::optional<Placing> kept;
+    Placing* const placing = places ? &kept.emplace() : nullptr;
+    Alignment from, part_from;
     for (const TextPart& part : raw.split(input, parse_special)) {
       if (part.token) {
         ids.push_back(static_cast<int32_t>(*part.token));
+        if (placing) placing->word(part.begin, part.end);
         continue;
       }
       NormalizedText text{std::string(input.substr(part.begin, part.end - part.begin)), part.begin == 0};
+      if (placing) {
+        from = alignment_of(text.text, part.begin);
+        text.from = &from;
+      }
       normalizer.apply(&text);
       if (normalized.empty()) {
-        if (!text.text.empty()) encode_part(text.text, text.at_start, &ids, scratch.get());
+        if (!text.text.empty()) encode_part(text.text, text.at_start, &ids, scratch.get(), placing, &from);
         continue;
       }
       for (const TextPart& inner : normalized.split(text.text, parse_special)) {
-        if (inner.token)
-          ids.push_back(static_cast<int32_t>(*inner.token));
-        else
+        if (placing)
+          part_from.assign(from.begin() + static_cast<std::ptrdiff_t>(inner.begin),
+                           from.begin() + static_cast<std::ptrdiff_t>(inner.end));
+        if (!inner.token) {
           encode_part(std::string_view(text.text).substr(inner.begin, inner.end - inner.begin),
-                      text.at_start && inner.begin == 0, &ids, scratch.get());
+                      text.at_start && inner.begin == 0, &ids, scratch.get(), placing, &part_from);
+          continue;
+        }
+        ids.push_back(static_cast<int32_t>(*inner.token));
+        if (placing) placing->word(part_from.front().begin, part_from.back().end);
       }
+    }
+    if (placing) {
+      if (trims_places) trim(input, ids, &placing->places);
+      *places = std::move(placing->places);
     }
     return ids;
   }
@@ -219,6 +299,23 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, EncodeOptions opti
       out = item.text == 0 ? ids : std::vector<int32_t>();
     else if (item.text == 0)
       out.insert(out.end(), ids.begin(), ids.end());
+  }
+  return out;
+}
+
+Tokenizer::Placed Tokenizer::encode_placed(std::string_view text, EncodeOptions options) const {
+  Placed plain;
+  plain.ids = impl_->encode_plain(text, options.parse_special, &plain.places);
+  if (!options.add_special) return plain;
+  Placed out;
+  for (const TemplateItem& item : impl_->single) {
+    if (item.text < 0) {
+      out.ids.push_back(item.token);
+      out.places.emplace_back();
+    } else if (item.text == 0) {
+      out.ids.insert(out.ids.end(), plain.ids.begin(), plain.ids.end());
+      out.places.insert(out.places.end(), plain.places.begin(), plain.places.end());
+    }
   }
   return out;
 }

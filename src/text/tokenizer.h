@@ -40,6 +40,19 @@ class Tokenizer {
 
   // Invalid UTF-8 is read as U+FFFD, as Python's errors="replace" does.
   std::vector<int32_t> encode(std::string_view text, EncodeOptions options = {}) const;
+  // The same ids, each with where it stands: the bytes of the text that it is made of, and the number of its
+  // word (a piece that the pre-tokenizer cut, or an added token). Bytes are those of the text as it is read,
+  // see above. Tokens put around the text have no word and stand nowhere.
+  struct Place {
+    size_t begin = 0, end = 0;
+    int64_t word = -1;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  struct Placed {
+    std::vector<int32_t> ids;
+    std::vector<Place> places;
+  };
+  Placed encode_placed(std::string_view text, EncodeOptions options = {}) const;
   // Two texts, as rerankers and sentence-pair models take them; types are 0 and 1 where the model tells them
   // apart.
   struct Pair {

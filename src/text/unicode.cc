@@ -101,6 +101,96 @@ std::string unicode_normalize(std::string_view text, NormalForm form) {
   return out;
 }
 
+namespace {
+
+// What two characters compose to, or 0.
+char32_t composed(char32_t first, char32_t second) {
+  utf8proc_int32_t pair[] = {static_cast<utf8proc_int32_t>(first), static_cast<utf8proc_int32_t>(second)};
+  const auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+  return utf8proc_normalize_utf32(pair, 2, options) == 1 ? static_cast<char32_t>(pair[0]) : 0;
+}
+
+int combining_class(char32_t c) {
+  return utf8proc_get_property(static_cast<utf8proc_int32_t>(c))->combining_class;
+}
+
+// Joins the characters of one stretch, which begins with a starter, as composition does it.
+void compose(std::vector<Change>* stretch) {
+  std::vector<Change>& s = *stretch;
+  size_t kept = 1;
+  int last = -1;  // class of the last character that stays
+  for (size_t i = 1; i < s.size(); ++i) {
+    const int here = combining_class(s[i].character);
+    char32_t both = 0;
+    if (last < here) both = composed(s[0].character, s[i].character);
+    if (both != 0) {
+      s[0] = {both, s[0].change + s[i].change - 1};
+    } else {
+      last = here;
+      s[kept++] = s[i];
+    }
+  }
+  s.resize(kept);
+}
+
+}  // namespace
+
+std::vector<Change> unicode_changes(std::string_view text, NormalForm form) {
+  const bool compat = form == NormalForm::nfkc || form == NormalForm::nfkd;
+  const int options = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | (compat ? UTF8PROC_COMPAT : 0);
+  std::vector<Change> parts;
+  std::vector<utf8proc_int32_t> whole(32);
+  for (size_t i = 0; i < text.size();) {
+    const char32_t c = utf8_next(text, &i);
+    if (c < 0x80 || find_range(kFrozen, c)) {
+      parts.push_back({c, 0});
+      continue;
+    }
+    int boundary = 0;
+    const auto n = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), whole.data(),
+                                           static_cast<utf8proc_ssize_t>(whole.size()),
+                                           static_cast<utf8proc_option_t>(options), &boundary);
+    if (n < 0 || static_cast<size_t>(n) > whole.size())
+      throw error(ErrorKind::Tokenizer, "Unicode normalization of U+{:04X}", static_cast<uint32_t>(c));
+    for (size_t k = 0; k < static_cast<size_t>(n); ++k)
+      parts.push_back({static_cast<char32_t>(whole[k]), k > 0});
+  }
+  const bool joins = form == NormalForm::nfc || form == NormalForm::nfkc;
+  std::vector<Change> out, stretch;
+  const auto starts = [&](size_t i) { return i == parts.size() || combining_class(parts[i].character) == 0; };
+  for (size_t i = 0; i < parts.size();) {
+    // A starter, and the marks behind it in the order of their classes.
+    size_t end = i + 1;
+    while (!starts(end)) ++end;
+    const size_t marks = starts(i) ? i + 1 : i;
+    std::stable_sort(parts.begin() + static_cast<std::ptrdiff_t>(marks),
+                     parts.begin() + static_cast<std::ptrdiff_t>(end), [](const Change& a, const Change& b) {
+                       return combining_class(a.character) < combining_class(b.character);
+                     });
+    const auto flush = [&] {
+      out.insert(out.end(), stretch.begin(), stretch.end());
+      stretch.clear();
+    };
+    // Two starters may compose as well (Hangul).
+    char32_t both = 0;
+    if (joins && stretch.size() == 1 && marks > i && starts(i) &&
+        !find_range(kFrozen, stretch[0].character) && !find_range(kFrozen, parts[i].character))
+      both = composed(stretch[0].character, parts[i].character);
+    if (both != 0) {
+      stretch[0] = {both, stretch[0].change + parts[i].change - 1};
+    } else {
+      flush();
+      stretch.push_back(parts[i]);
+    }
+    stretch.insert(stretch.end(), parts.begin() + static_cast<std::ptrdiff_t>(i + 1),
+                   parts.begin() + static_cast<std::ptrdiff_t>(end));
+    if (joins && combining_class(stretch[0].character) == 0) compose(&stretch);
+    i = end;
+    if (i == parts.size()) flush();
+  }
+  return out;
+}
+
 size_t grapheme_length(std::string_view text) {
   size_t pos = 0;
   char32_t previous = utf8_next(text, &pos);

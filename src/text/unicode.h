@@ -5,6 +5,9 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "text/alignment.h"
 
 namespace cyb {
 
@@ -21,6 +24,8 @@ void append_lower(std::string* out, char32_t c);
 
 enum class NormalForm { nfc, nfd, nfkc, nfkd };
 std::string unicode_normalize(std::string_view text, NormalForm form);
+// The same text, told as changes of the characters of `text`.
+std::vector<Change> unicode_changes(std::string_view text, NormalForm form);
 
 // Length of the extended grapheme cluster at the start of `text` (valid UTF-8, not empty).
 size_t grapheme_length(std::string_view text);

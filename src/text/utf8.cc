@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/utf8.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace cyb {
+
+int64_t utf8_count(std::string_view text) {
+  return std::count_if(text.begin(), text.end(),
+                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+}
 
 void utf8_append(std::string* out, char32_t c) {
   if (c < 0x80) {

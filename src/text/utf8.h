@@ -45,6 +45,9 @@ inline size_t utf8_previous(std::string_view text, size_t pos) {
   return pos;
 }
 
+// Code points of valid UTF-8.
+int64_t utf8_count(std::string_view text);
+
 void utf8_append(std::string* out, char32_t code_point);
 
 struct Utf8Prefix {

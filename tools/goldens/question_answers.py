@@ -22,11 +22,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 OUT = ROOT / "tests/goldens/answers"
 TEXT = (ROOT / "tests/data/text/reference.txt").read_text()
 ENC = dict(hidden_size=32, intermediate_size=56, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=520)
+DEBERTA = dict(type_vocab_size=0, relative_attention=True, position_buckets=32, share_att_key=True,
+               pos_att_type=["p2c", "c2p"], norm_rel_ebd="layer_norm", position_biased_input=False, layer_norm_eps=1e-7)
 # golden: tokenizer, classes, settings
 MODELS = {
     "bert": ("bert_uncased", "Bert", dict(pad_token_id=0)),
     "roberta": ("roberta", "Roberta", dict(pad_token_id=1, type_vocab_size=1)),
     "xlm_roberta": ("xlm_roberta", "XLMRoberta", dict(pad_token_id=1, type_vocab_size=1)),
+    "deberta_v3": ("deberta_v3", "DebertaV2", dict(pad_token_id=0, **DEBERTA)),
 }
 CASES = [
     ("Who came first?", "Ada Lovelace wrote the first program (1843), they say; Babbage didn't.", {}),

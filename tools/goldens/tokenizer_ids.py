@@ -363,6 +363,17 @@ def small():
     pre_names(Tokenizer.from_file(os.path.join(OUT, "byte_bpe.tokenizer.json")))
 
 
+def offsets():
+    """Of each small tokenizer and text, one checksum of all tokens' first and last characters and words."""
+    out = {}
+    for file in sorted(f for f in os.listdir(OUT) if f.endswith(".tokenizer.json")):
+        t = Tokenizer.from_file(os.path.join(OUT, file))
+        rows = [t.encode(s) for s in TEXTS]
+        out[file.split(".")[0]] = [zlib.crc32(json.dumps(
+            [[*place, -1 if word is None else word] for place, word in zip(e.offsets, e.word_ids)]).encode()) for e in rows]
+    dump("offsets.crc.json", out)
+
+
 # --- what the GGUF `pre` names stand for, typed here once more from the models' tokenizer.json ---
 
 def pre_names(base):
@@ -418,5 +429,6 @@ if __name__ == "__main__":
     dump("broken.json", [b.hex() for b in BROKEN])
     print(len(TEXTS), "strings")
     small()
+    offsets()
     if len(sys.argv) > 1:
         real(sys.argv[1])
