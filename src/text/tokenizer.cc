@@ -215,8 +215,10 @@ struct Tokenizer::Impl {
       return token.substr(at).starts_with(kSpace) || is_whitespace(utf8_next(token, &i));
     };
     for (size_t t = 0; t < ids.size(); ++t) {
-      const std::string_view token = vocabulary.tokens[static_cast<size_t>(ids[t])];
       Place& place = (*places)[t];
+      std::string_view token = vocabulary.tokens[static_cast<size_t>(ids[t])];
+      // An added token may have taken the spaces around it.
+      if (added[static_cast<size_t>(ids[t])]) token = text.substr(place.begin, place.end - place.begin);
       size_t leading = 0, trailing = 0, next = 0;
       for (size_t i = 0; i < token.size() && is_space(token, i, &next); i = next) ++leading;
       for (size_t i = token.size(); i > 0; ++trailing) {
