@@ -6,6 +6,7 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -17,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "fma_peak.h"
 #include "ops/matmul/matmul.h"
+#include "ops/peak/peak.h"
 
 namespace cyb {
 namespace {
@@ -163,7 +164,7 @@ void register_all() {
   }
 }
 
-// Points 5 of the speed goals: products of f32 activations beside the peak. What is measured is checked, at
+// Products of f32 activations beside the peak. What is measured is checked, at
 // some places, against a plain sum.
 struct Case {
   const char* name;
@@ -174,6 +175,21 @@ struct Case {
 double median(std::vector<double> v) {
   std::sort(v.begin(), v.end());
   return v[v.size() / 2];
+}
+
+// GFLOP/s of all threads in registers, over some ms.
+double fma_peak(Isa isa, ThreadPool& pool) {
+  const auto start = std::chrono::steady_clock::now();
+  std::atomic<int64_t> operations{0};
+  pool.parallel_for(int64_t{pool.threads()} * 32, 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; i++) {
+      float sink = 0;
+      operations += peak_kernels(isa).f32(20'000, &sink);
+      benchmark::DoNotOptimize(sink);
+    }
+  });
+  const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return 1e-9 * static_cast<double>(operations) / s;
 }
 
 void share(Isa isa, int threads, int64_t m, int64_t n, int64_t k) {
@@ -229,7 +245,7 @@ void share(Isa isa, int threads, int64_t m, int64_t n, int64_t k) {
     for (int round = 0; round < 60 && quiet < 9; round++) {
       const auto start = std::chrono::steady_clock::now();
       const std::clock_t cpu = std::clock();
-      const double before = bench::fma_peak(isa, pool);
+      const double before = fma_peak(isa, pool);
       const auto begin = std::chrono::steady_clock::now();
       double seconds = 0;
       int runs = 0;
@@ -237,7 +253,7 @@ void share(Isa isa, int threads, int64_t m, int64_t n, int64_t k) {
         c.run();
         seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       }
-      const double after = bench::fma_peak(isa, pool);
+      const double after = fma_peak(isa, pool);
       const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       const double used = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC / threads;
       if (used < 0.98 * wall) continue;
