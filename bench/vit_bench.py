@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Vision transformers beside onnxruntime: the same generated weights and inputs, the same threads, alternating runs.
 
-    vit_bench.py --work DIR [--ours build/release/cyb-llm] [--threads 2] [--rounds 5] [--seconds 2] [NAME …]
+    vit_bench.py --work DIR [--ours build/release/cyb-llm] [--threads 2] [--rounds 5] [--seconds 2] [--tries 8]
+                 [--others 0.02] [NAME …]
 
 DIR keeps what is made once: the Hugging Face folder, its ONNX export, our imports (u32 and default). Names: vit (ViT-B/16,
 224), clip_vision, clip_text (CLIP ViT-B/32; 77 tokens). A round is a process of each that runs the graph for some seconds
