@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times cyb-llm and faster-whisper (int8) on the same recordings, in turn, each in a process of its own.
+"""Times cyb-llm, faster-whisper (int8) and whisper.cpp on the same recordings, in turn, each in a process of its own.
 
-    bench/whisper_bench.py --program build/release/cyb-llm --model whisper.model --peer FOLDER FILE… [--rounds 5]
+    bench/whisper_bench.py --program build/release/cyb-llm --model whisper.model --peer FOLDER
+                           [--whisper-cpp ggml-base.bin …] FILE… [--rounds 5]
 
-Both decode greedily on the same number of threads, and each measures the transcription alone: models are loaded before
-the clock starts, files are read within it. Prints the medians, their ratio with its spread over the rounds, and the
-peak memory of both (VmHWM, and without mapped files). --peer: a CTranslate2 folder of the same weights.
+All decode greedily on the same number of threads, and each measures the transcription alone: models are loaded before
+the clock starts, files are read within it. Prints the medians, the ratios with their spread over the rounds, and the
+peak memory of each (VmHWM, and without mapped files). --peer: a CTranslate2 folder of the same weights; --whisper-cpp:
+files of them as whisper_ggml.py writes them (f16, q8_0), for the package pywhispercpp.
 """
 import argparse
 import json
@@ -30,6 +32,19 @@ size = lambda key: int(status.split(key + ":")[1].split()[0]) / 1024
 print(json.dumps(dict(seconds=seconds, text=text, peak=size("VmHWM"), file=size("RssFile"))))
 """
 
+CPP = r"""
+import sys, time, json, wave
+from pywhispercpp.model import Model
+model = Model(sys.argv[1], n_threads=int(sys.argv[2]), redirect_whispercpp_logs_to=None, print_progress=False,
+              print_realtime=False, print_timestamps=False)
+start = time.perf_counter()
+text = " ".join(s.text for s in model.transcribe(sys.argv[3], language="auto"))
+seconds = time.perf_counter() - start
+status = open("/proc/self/status").read()
+size = lambda key: int(status.split(key + ":")[1].split()[0]) / 1024
+print(json.dumps(dict(seconds=seconds, text=text, peak=size("VmHWM"), file=size("RssFile"))))
+"""
+
 
 def ours(args, path):
     out = subprocess.run([args.program, "transcribe", args.model, path, "--threads", str(args.threads), "--verbose"],
@@ -39,9 +54,8 @@ def ours(args, path):
     return dict(seconds=seconds, text=" ".join(out.stdout.split()), peak=float(memory.group(1)), file=float(memory.group(2)))
 
 
-def theirs(args, path):
-    out = subprocess.run([sys.executable, "-c", PEER, args.peer, args.peer_type, str(args.threads), path], check=True,
-                         capture_output=True, text=True)
+def child(*command):
+    out = subprocess.run([sys.executable, "-c", *command], check=True, capture_output=True, text=True)
     return json.loads(out.stdout.splitlines()[-1])
 
 
@@ -50,24 +64,32 @@ def main():
     parser.add_argument("files", nargs="+")
     parser.add_argument("--program", default="build/release/cyb-llm")
     parser.add_argument("--model", required=True)
-    parser.add_argument("--peer", required=True)
+    parser.add_argument("--peer", help="for faster-whisper")
     parser.add_argument("--peer-type", default="int8")
+    parser.add_argument("--whisper-cpp", action="append", default=[], help="a file for whisper.cpp; may be given several times")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
+    runners = {"cyb-llm": lambda path: ours(args, path)}
+    if args.peer:
+        runners[f"faster-whisper {args.peer_type}"] = lambda path: child(PEER, args.peer, args.peer_type, str(args.threads), path)
+    for file in args.whisper_cpp:
+        runners[f"whisper.cpp {file.rsplit('/')[-1]}"] = lambda path, file=file: child(CPP, file, str(args.threads), path)
     for path in args.files:
-        pairs = []
+        rounds = []
         for _ in range(args.rounds):
-            pairs.append((ours(args, path), theirs(args, path)))
-            a, b = pairs[-1]
-            print(f"  {path}: {a['seconds']:.2f} s, {b['seconds']:.2f} s", file=sys.stderr, flush=True)
-        ratios = sorted(b["seconds"] / a["seconds"] for a, b in pairs)
-        a, b = pairs[0]
-        print(f"{path}: cyb-llm {statistics.median(p[0]['seconds'] for p in pairs):.2f} s, faster-whisper "
-              f"{args.peer_type} {statistics.median(p[1]['seconds'] for p in pairs):.2f} s: {statistics.median(ratios):.2f} "
-              f"times as fast ({ratios[0]:.2f} to {ratios[-1]:.2f}); memory without mapped files "
-              f"{a['peak'] - a['file']:.0f} MB, {b['peak'] - b['file']:.0f} MB; peak {a['peak']:.0f} MB, {b['peak']:.0f} MB; "
-              f"{'same text' if ' '.join(b['text'].split()) == a['text'] else 'other text'}", flush=True)
+            rounds.append({name: run(path) for name, run in runners.items()})
+            print(f"  {path}: " + ", ".join(f"{r['seconds']:.2f} s" for r in rounds[-1].values()), file=sys.stderr, flush=True)
+        said = " ".join(rounds[0]["cyb-llm"]["text"].split())
+        for name in runners:
+            first = rounds[0][name]
+            line = (f"{path}: {name} {statistics.median(r[name]['seconds'] for r in rounds):.2f} s; memory without mapped files "
+                    f"{first['peak'] - first['file']:.0f} MB, peak {first['peak']:.0f} MB")
+            if name != "cyb-llm":
+                ratios = sorted(r[name]["seconds"] / r["cyb-llm"]["seconds"] for r in rounds)
+                line += (f"; cyb-llm is {statistics.median(ratios):.2f} times as fast ({ratios[0]:.2f} to {ratios[-1]:.2f}); "
+                         f"{'same text' if ' '.join(first['text'].split()) == said else 'other text'}")
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -85,6 +85,7 @@ void transcribe(const RunOptions& o) {
   flags.output_dir = o.output_dir;
   if (o.search.beams > 0) flags.beams = static_cast<int>(o.search.beams);
   if (o.search.batch_given) flags.batch = static_cast<int>(o.search.batch);
+  if (o.temperature && flags.temperatures.empty()) flags.temperatures = {*o.temperature};
   if (o.json) flags.format = "json";
   transcribe_files(o.flags, files, flags, o.verbose, o.explain);
 }
@@ -287,16 +288,15 @@ void add_run_command(CLI::App& app) {
   c->add_option("--output-dir", o->output_dir, "Write each output as NAME.npy into this folder");
   c->add_option("--repeat", o->repeat, "Run a program so many times, and tell how long it took (1)")
       ->check(CLI::Range(1, 1000000));
-  c->footer(
-      examples({"cyb-llm run smollm2 \"Why is the sky blue?\"", "cyb-llm run smollm2",
-                "git diff | cyb-llm run smollm2 --system \"Summarize this change.\"",
-                "cyb-llm run gemma3-270m \"Once upon a time\" --max-tokens 100 --temperature 0.8 --seed 7",
-                "cyb-llm run opus-mt-en-de.model \"How are you?\"",
-                "cyb-llm run nllb.model --from en --to pt -f lines.txt --beams 4 --json",
-                "cyb-llm run whisper-base talk.mp3 --format srt",
-                "cyb-llm run silero-vad recording.mp3 'more/*.m4a'",
-                "cyb-llm run program.ir --input x=x.npy --output y=y.npy",
-                "cyb-llm run model.onnx --input images=random:1x3x320x320 --output-dir out"}));
+  c->footer(examples(
+      {"cyb-llm run smollm2 \"Why is the sky blue?\"", "cyb-llm run smollm2",
+       "git diff | cyb-llm run smollm2 --system \"Summarize this change.\"",
+       "cyb-llm run gemma3-270m \"Once upon a time\" --max-tokens 100 --temperature 0.8 --seed 7",
+       "cyb-llm run opus-mt-en-de.model \"How are you?\"",
+       "cyb-llm run nllb.model --from en --to pt -f lines.txt --beams 4 --json",
+       "cyb-llm run whisper-base talk.mp3 --format srt", "cyb-llm run silero-vad recording.mp3 'more/*.m4a'",
+       "cyb-llm run program.ir --input x=x.npy --output y=y.npy",
+       "cyb-llm run model.onnx --input images=random:1x3x320x320 --output-dir out"}));
   c->callback([o, c] {
     o->search.batch_given = c->count("--batch") > 0;
     run(*o);

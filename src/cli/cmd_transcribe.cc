@@ -114,6 +114,13 @@ void add_speech_flags(CLI::App& c, SpeechFlags& f) {
   c.add_option("--prompt", f.prompt, "Text as if said before: names and their spelling")->group(kGroup);
   c.add_option("--vad", f.vad, "A model of voice activity (silero-vad): only what it hears is written down")
       ->group(kGroup);
+  c.add_option("--temperatures", f.temperatures,
+               "Tried in turn where a text looks wrong, such as 0,0.4; 0: the likeliest text, whatever it is "
+               "(default: 0,0.2,0.4,0.6,0.8,1)")
+      ->delimiter(',')
+      ->check(CLI::Range(0.0, 2.0))
+      ->allow_extra_args(false)
+      ->group(kGroup);
   c.add_flag("--no-timestamps", f.no_timestamps, "Each window as one text")->group(kGroup);
   c.add_flag("--no-condition", f.no_condition, "Do not tell a window the text before it")->group(kGroup);
 }
@@ -141,6 +148,7 @@ void transcribe_files(const ModelFlags& model, const std::vector<std::string>& n
   o.prompt = flags.prompt;
   o.condition = !flags.no_condition;
   o.beams = flags.beams;
+  if (!flags.temperatures.empty()) o.temperatures = flags.temperatures;
   SpeechModel speech(resolve_model(model.model), open_options(model), flags.batch,
                      std::max(o.beams, o.best_of));
   if (o.words && !speech.aligns())

@@ -17,8 +17,9 @@ struct SpeechFlags {
   std::string format, language, prompt, output_dir, vad;
   bool translate = false, words = false, no_timestamps = false, no_condition = false;
   int beams = 1, batch = 1;
+  std::vector<double> temperatures;  // empty: the usual ones
 };
-// --format --language --translate --words --prompt --vad --no-timestamps --no-condition
+// --format --language --translate --words --prompt --vad --temperatures --no-timestamps --no-condition
 void add_speech_flags(CLI::App& command, SpeechFlags& flags);
 
 // Writes the transcripts of all files in their order; segments appear as they are found. `explain`:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/checked.h"
 #include "compile/passes.h"
 #include "ir/infer.h"
 
@@ -82,10 +83,22 @@ bool foldable(const Node& node) {
   const Effect effect = info(node.op).effect;
   return effect == Effect::pure || effect == Effect::data;
 }
+
+// Whether a value is small enough to be kept. Sizes come from the graph and may be any.
+bool is_small(const Type& t) {
+  constexpr uint64_t kMostElements = 65536;
+  if (!t.is_concrete()) return false;
+  uint64_t n = 1;
+  const Shape shape = shape_of(t);
+  for (const int64_t dim : shape)
+    if (dim == 0) return true;
+  for (const int64_t dim : shape)
+    if (!checked_mul(n, static_cast<uint64_t>(dim), &n) || n > kMostElements) return false;
+  return true;
+}
 }  // namespace
 
 void fold(const Program& program, Graph& graph, const Evaluator& evaluate) {
-  constexpr int64_t kMostElements = 65536;
   for (Node& node : graph.nodes) {
     for (auto& region : node.regions) {
       // What became constant outside is constant inside.
@@ -112,7 +125,7 @@ void fold(const Program& program, Graph& graph, const Evaluator& evaluate) {
     const std::vector<Type> types = infer_types(program, graph, node);
     std::vector<Tensor> results;
     for (const Type& t : types) {
-      if (!t.is_concrete() || shape_of(t).elements() > kMostElements) break;
+      if (!is_small(t)) break;
       results.emplace_back(t.dtype, shape_of(t));
     }
     if (results.size() != types.size()) continue;

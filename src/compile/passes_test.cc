@@ -55,6 +55,10 @@ const Pair kSimplify[] = {
     {"one_that_broadcasts_stays",
      "graph main(x: f32[B, 8]) -> (y: f32[1, B, 8])\nc = const f32[1, 1, 1] [1]\ny = mul(x, c)\n",
      "y = mul(x, c)\n"},
+    {"sizes_whose_product_wraps_are_not_small",
+     "graph main() -> (y: f32[8589934592, 8589934592])\nc = const f32[] 1\ns = const i64[2] [8589934592, "
+     "8589934592]\ny = expand(c, s)\n",
+     "y = expand(c, s)\n"},
     {"square", X "c = const f32[] 2\ny = pow(x, c)\n", "y = mul(x, x)\n"},
     {"cube_stays", X "c = const f32[] 3\ny = pow(x, c)\n", "y = pow(x, c)\n"},
     {"permutes_cancel",

@@ -91,12 +91,17 @@ std::string json_of(const Transcript& t, const std::string& file) {
     }
     segments.push_back(std::move(j));
   }
-  const nlohmann::ordered_json j{{"file", file},
-                                 {"language", t.language},
-                                 {"language_probability", rounded(t.language_probability, 6)},
-                                 {"duration", rounded(t.duration, 3)},
-                                 {"text", t.text()},
-                                 {"segments", segments}};
+  nlohmann::ordered_json j{{"file", file},
+                           {"language", t.language},
+                           {"language_probability", rounded(t.language_probability, 6)},
+                           {"duration", rounded(t.duration, 3)},
+                           {"text", t.text()},
+                           {"segments", segments}};
+  if (t.speech) {
+    j["speech"] = nlohmann::ordered_json::array();
+    for (const Transcript::Span& s : *t.speech)
+      j["speech"].push_back({{"start", rounded(s.start, 3)}, {"end", rounded(s.end, 3)}});
+  }
   return j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

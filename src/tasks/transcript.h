@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,10 @@ struct Transcript {
   double language_probability = 1;
   double duration = 0;  // seconds
   std::vector<SpokenSegment> segments;
+  struct Span {
+    double start = 0, end = 0;
+  };
+  std::optional<std::vector<Span>> speech;  // what was heard at all, where a voice-activity model chose it
 
   std::string text() const;
 };

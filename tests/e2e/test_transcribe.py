@@ -83,6 +83,14 @@ class Transcribe(unittest.TestCase):
         self.assertEqual(json.loads(self.works("run", "whisper", JFK, "--json", "--language", "en"))["language"], "en")
         self.assertIn("does not know the language 'xx'", self.fails(2, "run", "whisper", JFK, "--language", "xx"))
 
+    def test_temperatures(self):
+        said = self.works("transcribe", "whisper", JFK)
+        self.assertEqual(self.works("transcribe", "whisper", JFK, "--temperatures", "0"), said)
+        self.assertEqual(self.works("run", "whisper", JFK, "--temperature", "0"), said)
+        drawn = json.loads(self.works("transcribe", "whisper", JFK, "--temperatures", "0.1,0.4", "--json"))
+        self.assertGreaterEqual(drawn["segments"][0]["temperature"], 0.1)
+        self.fails(2, "transcribe", "whisper", JFK, "--temperatures", "0,3")
+
     def test_what_is_no_recording(self):
         self.fails(1, "transcribe", "whisper", os.path.join(self.folder.name, "not there.wav"))
         path = os.path.join(self.folder.name, "text.wav")

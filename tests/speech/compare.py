@@ -1,12 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings made with espeak-ng, written down by cyb-llm and by faster-whisper in float32, both greedy.
+"""Recordings made with espeak-ng, written down by cyb-llm and by faster-whisper in float32.
 
-    tests/speech/compare.py --program build/release/cyb-llm --model whisper.model --peer FOLDER [--out DIR] [--only N …]
+    tests/speech/compare.py --program build/release/cyb-llm --model whisper.model --peer FOLDER [--mode M] [--out DIR]
+                            [--only N …]
 
 --peer: a CTranslate2 folder of the same weights (model.bin, config.json, tokenizer.json). Needs espeak-ng, and the
-packages faster-whisper, soundfile and av. Passes where each text equals the peer's or has no more wrong words against
-what was said, times never go back, and the times of segments and words with the same texts are within 0.1 s.
+packages faster-whisper, soundfile and av. Modes:
+  greedy  both always take the likeliest token (temperature 0 alone);
+  ladder  both draw with rising temperatures where a text looks wrong: by chance, each its own; those recordings are
+          told as "drawn" and only their times are judged;
+  beams   five beams;
+  vad     greedy, only what the voice-activity model (--vad) hears: spans of speech are compared too, and recordings
+          with long pauses are added. --vad: the model that faster-whisper carries, imported.
+A recording passes where its text equals the peer's or has no more wrong words against what was said, times never go
+back, and 99 of 100 words of the same texts (and all spans of speech) are within 0.1 s of the peer's; how far the others
+are is printed.
 """
 import argparse
 import json
@@ -37,6 +46,9 @@ GERMAN = "Der Zug nach Hamburg fährt heute leider zwanzig Minuten später ab. W
 FRENCH = "Le musée est fermé le lundi, mais il est ouvert tous les autres jours de la semaine."
 SPANISH = "La biblioteca está cerrada los domingos, pero abre temprano todos los lunes por la mañana."
 
+JFK = ("And so my fellow Americans ask not what your country can do for you, ask what you can do for your country. "
+       "And so my fellow Americans ask not")
+
 
 def speak(text, voice="en-gb", speed=150):
     with tempfile.TemporaryDirectory() as d:
@@ -64,7 +76,7 @@ def through_av(path, samples, rate, codec):
         out.mux(stream.encode(None))
 
 
-def recordings(folder, only):
+def recordings(folder, only, pauses):
     """(name, path, what is said, language) of each."""
     g = np.random.default_rng(5)
     quiet = lambda seconds, rate: np.zeros(int(seconds * rate), np.float32)
@@ -130,6 +142,17 @@ def recordings(folder, only):
         said.append(TEXTS[i % len(TEXTS)])
         i += 1
     add("ten_minutes.wav", np.concatenate(parts), r, " ".join(said))
+    if pauses:
+        join = lambda *parts: np.concatenate(parts)
+        a, b, c = (speak(TEXTS[i])[0] for i in (0, 3, 9))
+        three = " ".join(TEXTS[i] for i in (0, 3, 9))
+        add("pauses_1_2_s.wav", join(a, quiet(1, r), b, quiet(2, r), c), r, three)
+        add("pauses_3_30_s.wav", join(quiet(4, r), a, quiet(3, r), b, quiet(30, r), c, quiet(10, r)), r, three)
+        s = join(quiet(3, r), a, quiet(6, r), b, quiet(2.5, r), c, quiet(4, r))
+        add("pauses_hiss.wav", s + noise(len(s), 0.004), r, three)
+        add("hiss.wav", noise(25 * r, 0.01), r, "")
+        jfk, rate = soundfile.read(pathlib.Path(__file__).parents[1] / "data/sound/jfk.wav", dtype="float32")
+        add("jfk_pauses.wav", join(quiet(5, rate), jfk, quiet(9, rate), jfk[:rate * 4], quiet(3, rate)), rate, JFK)
     return [m for k, m in enumerate(made) if not only or k in only]
 
 
@@ -148,25 +171,49 @@ def wrong_words(said, heard):
     return row[-1]
 
 
-def ours(program, model, path, exact):
-    command = [program, "transcribe", model, str(path), "--format", "json", "--words", "--threads", "2"]
-    out = subprocess.run(command + (["--exact"] if exact else []), check=True, capture_output=True, text=True)
+def ours(args, path):
+    if args.peers_samples:
+        from faster_whisper import decode_audio
+        path = path.with_suffix(path.suffix + ".peers.wav")
+        if not path.exists():
+            soundfile.write(path, decode_audio(str(path)[:-len(".peers.wav")]), 16000, subtype="FLOAT")
+    command = [args.program, "transcribe", args.model, str(path), "--format", "json", "--words", "--threads", "2"]
+    command += {"ladder": [], "beams": ["--beams", "5"], "vad": ["--temperatures", "0", "--vad", args.vad]}.get(
+        args.mode, ["--temperatures", "0"])
+    out = subprocess.run(command + (["--exact"] if args.exact else []), check=True, capture_output=True, text=True)
     return json.loads(out.stdout)
 
 
-def theirs(peer, path):
-    segments, info = peer.transcribe(str(path), beam_size=1, word_timestamps=True)
-    segments = [dict(start=s.start, end=s.end, text=s.text,
+def theirs(peer, path, mode):
+    options = {"ladder": {}, "beams": dict(beam_size=5)}.get(mode, dict(temperature=0.0))
+    segments, info = peer.transcribe(str(path), word_timestamps=True, vad_filter=mode == "vad", **{"beam_size": 1, **options})
+    segments = [dict(start=s.start, end=s.end, text=s.text, temperature=s.temperature,
                      words=[dict(word=w.word, start=w.start, end=w.end) for w in s.words or []]) for s in segments]
-    return dict(language=info.language, segments=segments, text="".join(s["text"] for s in segments).strip())
+    out = dict(language=info.language, segments=segments, text="".join(s["text"] for s in segments).strip())
+    if mode == "vad":
+        from faster_whisper import decode_audio, vad
+        spans = vad.get_speech_timestamps(decode_audio(str(path)))
+        out["speech"] = [dict(start=s["start"] / 16000, end=s["end"] / 16000) for s in spans]
+    return out
+
+
+def differences(a, b):
+    return sorted(max(abs(x[k] - y[k]) for k in ("start", "end")) for x, y in zip(a, b)) or [0.0]
+
+
+def near(times):
+    """Whether 99 of 100 are within 0.1 s."""
+    return times is None or times[-1 - len(times) // 100] <= 0.1 + 1e-9
 
 
 def apart(a, b):
-    """The largest difference of times between lists that say the same, or None."""
+    """The differences of times between lists that say the same, the largest last, or None."""
+    if a and b and "start" in a[0] and not {"word", "text"} & set(a[0]):
+        return differences(a, b) if len(a) == len(b) else None
     key = "word" if a and "word" in a[0] else "text"
     if [x[key] for x in a] != [x[key] for x in b]:
         return None
-    return max([abs(x[k] - y[k]) for x, y in zip(a, b) for k in ("start", "end")], default=0.0)
+    return differences(a, b)
 
 
 def backwards(segments):
@@ -180,43 +227,71 @@ def backwards(segments):
     return False
 
 
+def compare(args, peer, recording):
+    """Prints a line; whether the recording passes, has the same text, was drawn."""
+    name, path, said, _ = recording
+    cache = path.with_suffix(path.suffix + f".{args.mode}.json")
+    if not cache.exists():
+        cache.write_text(json.dumps(theirs(peer(), path, args.mode)))
+    b = json.loads(cache.read_text())
+    start = time.time()
+    a = ours(args, path)
+    seconds = time.time() - start
+    same = a["text"] == b["text"]
+    drawn = any(s["temperature"] > 0 for x in (a, b) for s in x["segments"])
+    wrong_a, wrong_b = wrong_words(said, a["text"]), wrong_words(said, b["text"])
+    in_segments = apart(a["segments"], b["segments"])
+    in_words = apart([w for s in a["segments"] for w in s.get("words", [])], [w for s in b["segments"] for w in s["words"]])
+    back = backwards(a["segments"])
+    fine = not back
+    if not drawn:
+        fine = fine and (same or wrong_a <= wrong_b) and near(in_words)
+    show = lambda t: "  -  " if t is None else f"{t[-1]:.2f} s"
+    far = sum(t > 0.1 for t in in_words or [])
+    spans = ""
+    if args.mode == "vad":
+        in_spans = apart(a["speech"], b["speech"]) if a["speech"] or b["speech"] else [0.0]
+        fine = fine and in_spans is not None and in_spans[-1] <= 0.1
+        spans = f"  {len(a['speech'])} / {len(b['speech'])} spans within " + ("  -  " if in_spans is None else f"{in_spans[-1]:.3f} s")
+    print(f"{name:22s} {'same text' if same else 'other text'}  wrong words {wrong_a} / {wrong_b} of {len(words(said))}  "
+          f"segments within {show(in_segments)}, words {show(in_words)}{f' (%d of %d beyond 0.1 s)' % (far, len(in_words)) if far else ''}{spans}  {a['language']}  {seconds:.1f} s"
+          f"{'  drawn' if drawn else ''}{'  TIMES GO BACK' if back else ''}{'' if fine else '  FAILED'}", flush=True)
+    if not same:
+        print(f"    ours:   {a['text'][:300]}\n    theirs: {b['text'][:300]}")
+    return fine, same, drawn, wrong_a, wrong_b
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--program", default="build/release/cyb-llm")
     parser.add_argument("--model", required=True)
     parser.add_argument("--peer", required=True)
-    parser.add_argument("--out", help="keep the recordings in this folder")
+    parser.add_argument("--mode", choices=("greedy", "ladder", "beams", "vad"), default="greedy")
+    parser.add_argument("--vad", help="a voice-activity model, for --mode vad")
+    parser.add_argument("--out", help="keep the recordings and the peer's answers in this folder")
     parser.add_argument("--exact", action="store_true", help="cyb-llm with --exact")
+    parser.add_argument("--peers-samples", action="store_true",
+                        help="cyb-llm gets the 16 kHz that the peer decoded, which it rounds to 16 bits")
     parser.add_argument("--only", type=int, nargs="*", default=[], help="numbers of recordings, from 0")
     args = parser.parse_args()
-    import faster_whisper
-    peer = faster_whisper.WhisperModel(args.peer, device="cpu", compute_type="float32", cpu_threads=2)
+    if (args.mode == "vad") != bool(args.vad):
+        parser.error("--mode vad and --vad belong together")
+    models = []
+
+    def peer():
+        if not models:
+            import faster_whisper
+            models.append(faster_whisper.WhisperModel(args.peer, device="cpu", compute_type="float32", cpu_threads=2))
+        return models[0]
+
     folder = pathlib.Path(args.out or tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
-    bad = []
-    for name, path, said, language in recordings(folder, args.only):
-        cache = path.with_suffix(path.suffix + ".peer.json")
-        if not cache.exists():
-            cache.write_text(json.dumps(theirs(peer, path)))
-        b = json.loads(cache.read_text())
-        start = time.time()
-        a = ours(args.program, args.model, path, args.exact)
-        seconds = time.time() - start
-        same = a["text"] == b["text"]
-        wrong_a, wrong_b = wrong_words(said, a["text"]), wrong_words(said, b["text"])
-        in_segments = apart(a["segments"], b["segments"])
-        in_words = apart([w for s in a["segments"] for w in s.get("words", [])], [w for s in b["segments"] for w in s["words"]])
-        back = backwards(a["segments"])
-        fine = (same or wrong_a <= wrong_b) and not back and (in_words or 0) <= 0.1 and (in_segments or 0) <= 0.1
-        show = lambda t: "  -  " if t is None else f"{t:.2f} s"
-        print(f"{name:22s} {'same text' if same else 'other text'}  wrong words {wrong_a} / {wrong_b} of {len(words(said))}  "
-              f"segments within {show(in_segments)}, words {show(in_words)}  {a['language']}  {seconds:.1f} s"
-              f"{'  TIMES GO BACK' if back else ''}{'' if fine else '  FAILED'}", flush=True)
-        if not same:
-            print(f"    ours:   {a['text'][:300]}\n    theirs: {b['text'][:300]}")
-        if not fine:
-            bad.append(name)
-    print("all fine" if not bad else "failed: " + ", ".join(bad))
+    made = recordings(folder, args.only, args.mode == "vad")
+    results = [compare(args, peer, m) for m in made]
+    bad = [m[0] for m, r in zip(made, results) if not r[0]]
+    print(f"{args.mode}: {len(made) - len(bad)} of {len(made)} pass; {sum(r[1] for r in results)} texts equal"
+          f"{', %d drawn' % sum(r[2] for r in results) if args.mode in ('ladder', 'beams') else ''}; wrong words "
+          f"{sum(r[3] for r in results)} (peer {sum(r[4] for r in results)})" + ("; failed: " + ", ".join(bad) if bad else ""))
     sys.exit(1 if bad else 0)
 
 

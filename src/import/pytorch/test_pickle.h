@@ -13,7 +13,7 @@ namespace cyb {
 
 inline std::string little(uint64_t value, int size) {
   std::string out;
-  for (int i = 0; i < size; i++) out.push_back(static_cast<char>(value >> 8 * i));
+  for (int i = 0; i < size; i++) out.push_back(i < 8 ? static_cast<char>(value >> 8 * i) : '\0');
   return out;
 }
 

@@ -11,11 +11,13 @@ HEAD = WIDTH // HEADS
 class Case:
     name: str
     files: dict            # relative path -> bytes
-    command: tuple         # of cyb-llm, {path} is the file or folder
+    command: tuple         # of cyb-llm, {path} is the file or folder, {model} the imported `model`
     target: str = ""       # which of the files (or the folder itself) the command gets
     valid: bool = False    # the unspoilt file: it must be accepted, or the other cases prove nothing
     links: dict = dataclasses.field(default_factory=dict)   # relative path -> what the symbolic link holds
     memory: int = 0        # MB of address space that the program gets; what it then uses at most
+    model: dict = dataclasses.field(default_factory=dict)   # a good folder, imported once for all cases that share it
+    limit: int = 200       # MB that it takes at most
     lenient: bool = False  # a success is no fault either: what ONNX leaves open
 
 
