@@ -98,22 +98,22 @@ void check_one_prompt(const RunOptions& o) {
 
 void run(const RunOptions& o) {
   const std::string path = resolve_model(o.flags.model);
-  if (o.graph.inputs.empty() && o.outputs.empty() && !is_bare_graph(path) &&
-      ModelFile(path).config().text_or("task", "") == "transcribe")
-    return transcribe(o);
-  if (o.prompt && !wants_arrays(o) && is_bare_graph(path))
+  const std::shared_ptr<const ModelFile> file = open_unless_bare(path);
+  const std::string task = file ? file->config().text_or("task", "") : "";
+  if (o.graph.inputs.empty() && o.outputs.empty() && task == "transcribe") return transcribe(o);
+  if (o.prompt && !wants_arrays(o) && !file)
     if (GraphModel model = open_graph_model(path, o.flags.path == "graph"); hears_voices(model.program))
       return run_voice(o, std::move(model));
-  if (wants_arrays(o) || is_bare_graph(path)) {
+  if (wants_arrays(o) || !file) {
     check_one_prompt(o);
     check_program_options(o);
     return run_program(o, path);
   }
-  if (ModelFile(path).config().text_or("task", "") == "translate") {
+  if (task == "translate") {
     check_one_prompt(o);
     return translate_texts(o, path);
   }
-  if (const std::string task = ModelFile(path).config().text_or("task", ""); is_encoder_task(task)) {
+  if (is_encoder_task(task)) {
     if (!o.system.empty() || o.raw)
       throw error(ErrorKind::Usage,
                   "'{}' reads texts and does not answer: --system and --raw have no meaning", o.flags.model)
@@ -127,7 +127,7 @@ void run(const RunOptions& o) {
     return task == "classify" ? classify_pictures(command, {}, "") : embed_texts(command);
   }
   check_one_prompt(o);
-  LanguageModel model(path, open_options(o.flags));
+  LanguageModel model(file, open_options(o.flags));
   if (!o.template_file.empty())
     model.set_template(ChatTemplate::parse(read_file(o.template_file, 16 << 20), o.template_file));
   if (o.verbose)

@@ -99,15 +99,17 @@ GraphModel open_graph_model(const std::string& path, bool own_program) {
   return model;
 }
 
-bool is_bare_graph(const std::string& path) {
+std::shared_ptr<const ModelFile> open_unless_bare(const std::string& path) {
   {
     const MappedFile file(path);
     const FileKind kind = sniff_file(file.bytes(), file.size());
-    if (kind != FileKind::model) return kind == FileKind::onnx || kind == FileKind::program;
+    if (kind == FileKind::onnx || kind == FileKind::program) return nullptr;
   }
-  const ModelFile file(path);
-  return !known_to_a_family(file) && file.section("vocab").empty();
+  auto file = std::make_shared<const ModelFile>(path);
+  return known_to_a_family(*file) || !file->section("vocab").empty() ? file : nullptr;
 }
+
+bool is_bare_graph(const std::string& path) { return !open_unless_bare(path); }
 
 std::string describe_inputs(const ir::Program& program, const ir::Graph& graph) {
   std::vector<std::string> names;

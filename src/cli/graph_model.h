@@ -26,7 +26,9 @@ struct GraphModel {
 // By content. `own_program`: the text in a .model file even where a family knows its model.
 GraphModel open_graph_model(const std::string& path, bool own_program);
 
-// Whether `path` can only run on arrays: a text, an ONNX file, or a file whose model no family knows.
+// The model file, or null where `path` can only run on arrays: a text, an ONNX file, or a file whose model no family
+// knows.
+std::shared_ptr<const ModelFile> open_unless_bare(const std::string& path);
 bool is_bare_graph(const std::string& path);
 
 // A line for each input and output: name, element type, dimensions.

@@ -2,6 +2,7 @@
 // Config as TOML text: parse and print.
 #include <set>
 
+#include "base/utf8_check.h"
 #include "format/config.h"
 #include "format/toml_reader.h"
 

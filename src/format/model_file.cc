@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "base/utf8_check.h"
 #include "format/sections.h"
 #include "format/tensors_section.h"
 #include "format/toml_reader.h"
@@ -50,12 +51,13 @@ ModelFile::ModelFile(const std::string& path) : file_(path) {
   weights_at_ = scan.weights_at;
   for (const Section& section : scan.sections) {
     std::string_view content = section.raw;
-    if (needs_unescape(content)) content = unescaped_.emplace_back(unescape_section(content));
+    if (section.escaped) content = unescaped_.emplace_back(unescape_section(content));
+    const size_t begin = static_cast<size_t>(section.raw.data() - file_.text().data());
     if (!is_utf8(content))
       throw error(ErrorKind::InvalidFile, "{}, section {} (line {}): the text is not UTF-8", path,
-                  section.name, section.first_line)
+                  section.name, line_of(file_.text(), begin))
           .advise("the file is damaged; import or fetch it again");
-    parts_.push_back({section.name, content, section.first_line});
+    parts_.push_back({section.name, content, begin});
   }
   check_files();
   const std::string section_config = path + ", section config", section_tensors = path + ", section tensors";
@@ -196,7 +198,7 @@ std::string_view ModelFile::section(std::string_view name) const {
 
 int ModelFile::section_line(std::string_view name) const {
   const Part* part = find_section(name);
-  return part ? part->first_line : 0;
+  return part ? line_of(file_.text(), part->begin) : 0;
 }
 
 std::string ModelFile::section_format(std::string_view name) const {

@@ -67,7 +67,7 @@ class ModelFile {
   struct Part {
     std::string name;
     std::string_view content;
-    int first_line;
+    size_t begin;  // in the file
   };
   const Part* find_section(std::string_view name) const;
   void read_frontmatter(std::string_view text);

@@ -503,7 +503,12 @@ TEST(Sections, escaping_is_undone_exactly) {
        {"", "~~~", "~~~~", "a\n~~~b\n~~~~c\n ~~~d\n~~", "~~~\n~~~\n~~~", "\n~~~\n", "~~\n~~~~~~"}) {
     const std::string escaped = escape_section(text);
     EXPECT_EQ(unescape_section(escaped), text);
-    EXPECT_EQ(needs_unescape(escaped), escaped != text);
+    const std::string file =
+        "[cyb]\n~~~card\n" + escaped + "\n~~~config\n~~~program\n~~~tensors\n~~~vocab\n~~~eval\n~~~weights\n";
+    const SectionScan scan = scan_sections(file, "file");
+    EXPECT_EQ(scan.sections.at(0).raw, escaped);
+    EXPECT_EQ(scan.sections.at(0).escaped, escaped != text);
+    EXPECT_EQ(line_of(file, file.find("~~~config")), 4 + std::count(text.begin(), text.end(), '\n'));
     for (size_t at = 0;
          (at = escaped.find("~~~", at)) != std::string::npos && (at == 0 || escaped[at - 1] == '\n');
          at = escaped.find('\n', at))

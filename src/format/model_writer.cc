@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "base/utf8_check.h"
 #include "format/model_file.h"
 #include "format/sections.h"
 #include "format/tensors_section.h"

@@ -40,15 +40,29 @@ const Known* find_known(std::string_view name) {
   return nullptr;
 }
 
-// The next line that begins with exactly three tildes, at or after `pos`, which is the start of a line.
-size_t find_marker(std::string_view text, size_t pos) {
-  if (text.substr(pos, 3) == "~~~" && text.substr(pos, 4) != "~~~~") return pos;
-  for (;;) {
-    pos = text.find("\n~~~", pos);
-    if (pos == std::string_view::npos) return pos;
-    pos++;
-    if (text.substr(pos, 4) != "~~~~") return pos;
+struct Marker {
+  size_t at = std::string_view::npos;
+  bool escaped = false;  // lines with more tildes stand before it
+};
+
+// The next line that begins with exactly three tildes, at or after `pos`, which is the start of a line. Looks for
+// tildes, which are rare, not for line ends.
+Marker find_marker(std::string_view text, size_t pos) {
+  const size_t begin = pos;
+  Marker found;
+  while ((pos = text.find('~', pos)) != std::string_view::npos) {
+    size_t end = pos + 1;
+    while (end < text.size() && text[end] == '~') end++;
+    if (end - pos >= 3 && (pos == begin || text[pos - 1] == '\n')) {
+      if (end - pos == 3) {
+        found.at = pos;
+        break;
+      }
+      found.escaped = true;
+    }
+    pos = end;
   }
+  return found;
 }
 
 }  // namespace
@@ -68,42 +82,38 @@ std::string_view section_format(std::string_view name) {
 SectionScan scan_sections(std::string_view file, const std::string& path) {
   SectionScan out;
   const std::string_view text = file.substr(0, kMaxText);
-  auto fail = [&](int line, std::string_view what) {
-    return error(ErrorKind::InvalidFile, "{}, line {}: {}", path, line, what)
+  auto fail = [&](size_t at, std::string_view what) {
+    return error(ErrorKind::InvalidFile, "{}, line {}: {}", path, line_of(text, at), what)
         .advise("the file is truncated or damaged; import or fetch it again");
   };
-  size_t at = find_marker(text, 0);
-  int line = 1;
-  if (at == std::string_view::npos) throw fail(line, "no section begins in this file");
+  size_t at = find_marker(text, 0).at;
+  if (at == std::string_view::npos) throw fail(0, "no section begins in this file");
   out.frontmatter = text.substr(0, at);
-  line += static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
   for (;;) {
     const size_t end = text.find('\n', at);
     // A damaged file may have a very long line here.
-    if (end == std::string_view::npos || end - at > 128) throw fail(line, "the section's name does not end");
+    if (end == std::string_view::npos || end - at > 128) throw fail(at, "the section's name does not end");
     const std::string_view name = text.substr(at + 3, end - at - 3);
     if (name == "weights") {
       out.weights_at = end + 1;
-      out.lines = line;
       break;
     }
     const int rank = section_rank(name);
-    if (rank < 0) throw fail(line, fmt::format("unknown section '{}'", std::string(name.substr(0, 64))));
-    if (out.sections.size() >= kMaxSections) throw fail(line, "too many sections");
+    if (rank < 0) throw fail(at, fmt::format("unknown section '{}'", std::string(name.substr(0, 64))));
+    if (out.sections.size() >= kMaxSections) throw fail(at, "too many sections");
     for (const Section& before : out.sections) {
-      if (before.name == name) throw fail(line, fmt::format("the section '{}' stands twice", name));
+      if (before.name == name) throw fail(at, fmt::format("the section '{}' stands twice", name));
       if (section_rank(before.name) > rank)
-        throw fail(line, fmt::format("the section '{}' must stand before '{}'", name, before.name));
+        throw fail(at, fmt::format("the section '{}' must stand before '{}'", name, before.name));
     }
     const size_t begin = end + 1;
-    at = find_marker(text, begin);
-    if (at == std::string_view::npos)
-      throw fail(line, fmt::format("no section follows '{}', and '~~~weights' is missing", name));
-    std::string_view raw = text.substr(begin, at - begin);
+    const Marker next = find_marker(text, begin);
+    if (next.at == std::string_view::npos)
+      throw fail(at, fmt::format("no section follows '{}', and '~~~weights' is missing", name));
+    std::string_view raw = text.substr(begin, next.at - begin);
     if (!raw.empty()) raw.remove_suffix(1);  // the line end that the writer adds
-    out.sections.push_back({std::string(name), raw, line + 1});
-    line += 1 + static_cast<int>(std::count(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                                            text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+    out.sections.push_back({std::string(name), raw, next.escaped});
+    at = next.at;
   }
   if (!out.sections.empty()) {  // blank lines before the weights are padding
     std::string_view& raw = out.sections.back().raw;
@@ -112,12 +122,13 @@ SectionScan scan_sections(std::string_view file, const std::string& path) {
   for (const char* needed : {"card", "config", "program", "tensors", "vocab", "eval"})
     if (std::none_of(out.sections.begin(), out.sections.end(),
                      [&](const Section& s) { return s.name == needed; }))
-      throw fail(line, fmt::format("the section '{}' is missing", needed));
+      throw fail(at, fmt::format("the section '{}' is missing", needed));
   return out;
 }
 
-bool needs_unescape(std::string_view raw) {
-  return raw.substr(0, 4) == "~~~~" || raw.find("\n~~~~") != std::string_view::npos;
+int line_of(std::string_view file, size_t at) {
+  const std::string_view before = file.substr(0, at);
+  return 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
 }
 
 std::string escape_section(std::string_view text) {

@@ -12,14 +12,13 @@ namespace cyb {
 struct Section {
   std::string name;
   std::string_view raw;  // as it stands in the file, escapes included
-  int first_line = 1;    // of the content, in the file
+  bool escaped = false;  // whether some are there
 };
 
 struct SectionScan {
   std::string_view frontmatter;
   std::vector<Section> sections;  // without `weights`
   uint64_t weights_at = 0;        // where the binary starts
-  int lines = 0;                  // lines before it
 };
 
 // Cuts a file. Throws InvalidFile with the line where the text does not follow the format; `path` names the
@@ -35,6 +34,9 @@ std::string_view section_format(std::string_view name);
 // A content line that begins with ~~~ has one more ~ in the file.
 std::string escape_section(std::string_view text);
 std::string unescape_section(std::string_view raw);
-bool needs_unescape(std::string_view raw);
+
+// The number of the line where the byte `at` stands. Lines are counted when an error needs their number: a vocabulary
+// has hundreds of thousands.
+int line_of(std::string_view file, size_t at);
 
 }  // namespace cyb

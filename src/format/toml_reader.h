@@ -78,7 +78,5 @@ class TomlReader {
 void append_toml_string(std::string* out, std::string_view text);
 // A key, bare where it may be.
 void append_toml_key(std::string* out, std::string_view key);
-// Whether the text is well-formed UTF-8, which every text of a model file must be.
-bool is_utf8(std::string_view text);
 
 }  // namespace cyb

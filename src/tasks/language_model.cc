@@ -121,7 +121,11 @@ bool looks_at_length(const ir::Node& n) {
 }  // namespace
 
 LanguageModel::LanguageModel(const std::string& path, const OpenOptions& options)
-    : file_(std::make_shared<ModelFile>(path)) {
+    : LanguageModel(std::make_shared<const ModelFile>(path), options) {}
+
+LanguageModel::LanguageModel(std::shared_ptr<const ModelFile> file, const OpenOptions& options)
+    : file_(std::move(file)) {
+  const std::string& path = file_->path();
   program_ = program_of(*file_, options.graph_path);
   if (!program_.find("decode"))
     throw error(ErrorKind::UnsupportedModel, "'{}' does not generate text: its program has no graph 'decode'",

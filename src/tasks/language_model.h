@@ -44,6 +44,7 @@ class LanguageModel {
  public:
   // Throws what the parts throw; UnsupportedModel where the file's task is another one.
   LanguageModel(const std::string& path, const OpenOptions& options);
+  LanguageModel(std::shared_ptr<const ModelFile> file, const OpenOptions& options);
   ~LanguageModel();
 
   const ModelFile& file() const { return *file_; }
