@@ -99,6 +99,11 @@ class FolderModel : public SourceModel {
       read_lower_case(config, &tokenizer);
       check_vocabulary(tokenizer.first_unlisted.value_or(static_cast<uint32_t>(tokenizer.tokens.size())));
       vocab = write_vocab(tokenizer);
+      if (const auto target = target_tokenizer_from_folder(folder.string())) {
+        check_vocabulary(target->first_unlisted.value_or(static_cast<uint32_t>(target->tokens.size())),
+                         "decoder_vocab_size");
+        vocabs.emplace_back("target", write_vocab(*target));
+      }
     }
     if (const auto pictures = read_picture_preprocessor(folder.string(), config.text("model_type")))
       preprocessor = pictures->print();
@@ -154,7 +159,7 @@ class FolderModel : public SourceModel {
 
   // Some checkpoints store a tied head too. The reference ties only where both hold the same values.
   void drop_tied_head() {
-    if (const SafeTensor *head = weights_->find("proj_out.weight"),
+    if (const SafeTensor* head = weights_->find("proj_out.weight"),
         *table = weights_->find("model.decoder.embed_tokens.weight");
         head && table && same_bytes(*head, *table)) {
       std::erase_if(tensors, [](const auto& t) { return t->name() == "proj_out.weight"; });

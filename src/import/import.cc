@@ -198,6 +198,7 @@ ImportReport run_import(const std::string& source_path, const ImportOptions& opt
   writer.section("config", source->config.print());
   writer.section("program", ir::print(program, {.weight_types = false, .fold_loops = !rules.graph}));
   writer.section("vocab", source->vocab);
+  for (const auto& [part, text] : source->vocabs) writer.section("vocab." + part, text);
   if (!source->preprocessor.empty()) writer.section("preprocessor", source->preprocessor);
   if (!source->chat.empty()) writer.section("chat", source->chat);
   for (const auto& [name, text] : source->chats) writer.section(chat_section(name), text);

@@ -10,5 +10,6 @@ namespace cyb {
 std::span<const char* const> mbart_languages();  // of mBART; mBART-50's are these and further ones
 std::span<const char* const> mbart50_languages();
 std::span<const char* const> m2m100_languages();
+std::span<const char* const> nllb_languages();
 
 }  // namespace cyb

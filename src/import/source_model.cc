@@ -48,8 +48,8 @@ std::unique_ptr<SourceModel> open_gguf_folder(const fs::path& folder) {
 
 }  // namespace
 
-void SourceModel::check_vocabulary(int64_t tokens) {
-  const int64_t rows = config.integer_or("architecture.vocab_size", tokens);
+void SourceModel::check_vocabulary(int64_t tokens, const char* rows_key) {
+  const int64_t rows = config.integer_or(std::string("architecture.") + rows_key, tokens);
   constexpr int64_t kFew = 256;
   if (tokens > rows + kFew)
     throw error(ErrorKind::Tokenizer, "the tokenizer has {} tokens, the embeddings have {} rows", tokens,

@@ -36,12 +36,13 @@ struct SourceModel {
   std::unique_ptr<ir::Program> program;
 
   // Tokens without a row in the embeddings cannot be used; some models ship with a few.
-  void check_vocabulary(int64_t tokens);
+  void check_vocabulary(int64_t tokens, const char* rows_key = "vocab_size");
 
-  std::string vocab;                                       // the text of the vocab section
-  std::string preprocessor;                                // the text of its section, may be empty
-  std::string chat;                                        // Jinja, may be empty
-  std::vector<std::pair<std::string, std::string>> chats;  // further templates: name, Jinja
+  std::string vocab;                                        // the text of the vocab section
+  std::vector<std::pair<std::string, std::string>> vocabs;  // further ones: part, text
+  std::string preprocessor;                                 // the text of its section, may be empty
+  std::string chat;                                         // Jinja, may be empty
+  std::vector<std::pair<std::string, std::string>> chats;   // further templates: name, Jinja
 };
 
 // A GGUF file, or any part of a split one.

@@ -279,13 +279,32 @@ TokenizerSpec tokenizer_from_json(std::string_view tokenizer_json, std::string_v
   return spec;
 }
 
-TokenizerSpec tokenizer_from_folder(const std::string& folder) {
+namespace {
+
+// Empty where there is none.
+std::string file_of(const std::string& folder, const char* name) {
   namespace fs = std::filesystem;
-  auto read = [&](const char* name) {
-    std::string path = (fs::path(folder) / name).string();
-    std::error_code code;
-    return fs::is_regular_file(path, code) ? read_file(path, uint64_t{256} << 20) : std::string();
-  };
+  const std::string path = (fs::path(folder) / name).string();
+  std::error_code code;
+  return fs::is_regular_file(path, code) ? read_file(path, uint64_t{256} << 20) : std::string();
+}
+
+}  // namespace
+
+std::optional<TokenizerSpec> target_tokenizer_from_folder(const std::string& folder) {
+  const json config = json::parse(file_of(folder, "tokenizer_config.json"), nullptr, false);
+  const auto separate = config.is_object() ? config.find("separate_vocabs") : config.end();
+  if (!config.is_object() || separate == config.end() || *separate != true) return std::nullopt;
+  const std::string model = file_of(folder, "target.spm"), vocabulary = file_of(folder, "target_vocab.json");
+  if (model.empty() || vocabulary.empty())
+    throw error(ErrorKind::Tokenizer, "'{}' lacks {}: source and target have vocabularies of their own",
+                folder, model.empty() ? "target.spm" : "target_vocab.json")
+        .advise("fetch all of the model's files");
+  return tokenizer_from_vocabulary(model, vocabulary, "");
+}
+
+TokenizerSpec tokenizer_from_folder(const std::string& folder) {
+  const auto read = [&](const char* name) { return file_of(folder, name); };
   std::string config = read("tokenizer_config.json");
   // A tokenizer.json beside it is a conversion; the class reads this file.
   if (config.find("\"SiglipTokenizer\"") != std::string::npos)

@@ -21,5 +21,7 @@ void apply_tokenizer_config(std::string_view tokenizer_config_json, TokenizerSpe
 // From the folder of a model: tokenizer.json, else tokenizer.model, else vocab.json with merges.txt, else
 // vocab.txt. Tokenizer error if none is there.
 TokenizerSpec tokenizer_from_folder(const std::string& folder);
+// Of models whose results have a vocabulary of their own (`separate_vocabs`), that one.
+std::optional<TokenizerSpec> target_tokenizer_from_folder(const std::string& folder);
 
 }  // namespace cyb

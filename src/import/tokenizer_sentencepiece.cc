@@ -238,12 +238,13 @@ struct Numbering {
 std::optional<Numbering> numbering_of(const std::string& name) {
   const auto is = [&](std::string_view prefix) { return name.starts_with(prefix); };
   Numbering n;
-  if (is("MBartTokenizer") || is("MBart50Tokenizer") || is("XLMRobertaTokenizer")) {
+  if (is("MBartTokenizer") || is("MBart50Tokenizer") || is("XLMRobertaTokenizer") || is("NllbTokenizer")) {
     n.before = {"<s>", "<pad>", "</s>", "<unk>"};
     n.skipped = 3;
     n.mask = true;
     if (is("MBart50Tokenizer")) n.languages = mbart50_languages();
     if (is("MBartTokenizer")) n.languages = mbart_languages();
+    if (is("NllbTokenizer")) n.languages = nllb_languages();
     return n;
   }
   if (is("PegasusTokenizer")) {
@@ -305,6 +306,12 @@ void apply_class(const std::string& name, std::string_view config, TokenizerSpec
     spec->post_processor = {single_template({"$A:0", "</s>:0", "en_XX:0"})};
   } else if (is("MBart50Tokenizer")) {
     spec->post_processor = {single_template({"en_XX:0", "$A:0", "</s>:0"})};
+  } else if (is("NllbTokenizer")) {
+    const nlohmann::json j = nlohmann::json::parse(config, nullptr, false);
+    const auto legacy = j.is_object() ? j.find("legacy_behaviour") : j.end();
+    const bool behind = j.is_object() && legacy != j.end() && *legacy == true;
+    spec->post_processor = {behind ? single_template({"$A:0", "</s>:0", "eng_Latn:0"})
+                                   : single_template({"eng_Latn:0", "$A:0", "</s>:0"})};
   } else if (is("XLMRobertaTokenizer")) {
     spec->post_processor = {bos_eos_template(*spec, true, true)};
   } else if (is("PegasusTokenizer")) {

@@ -117,13 +117,6 @@ TokenizerSpec tokenizer_from_vocabulary(std::string_view model, std::string_view
                                {"pair", std::vector<std::string>{"__en__:0", "$A:0", "$B:0", "</s>:0"}}})};
   else
     spec.post_processor = {bos_eos_template(spec, false, true)};
-  if (!config.empty()) {
-    // The roles stand in it under names that vocab.json has; its other keys are of the class.
-    const json j = json::parse(config, nullptr, false);
-    if (j.is_object() && j.value("separate_vocabs", false))
-      throw error(ErrorKind::Tokenizer, "source and target have vocabularies of their own")
-          .advise("models with one shared vocabulary are supported");
-  }
   check_tokenizer(spec);
   return spec;
 }

@@ -35,13 +35,14 @@ void penalize_repetition(double penalty, std::span<const int32_t> tokens, std::s
   }
 }
 
-// Tokens that would end an n-gram that was there already.
-void forbid_repeated(size_t n, std::span<const int32_t> tokens, std::span<float> scores) {
+// Tokens that would end an n-gram that is in `source`.
+void forbid_repeated(size_t n, std::span<const int32_t> source, std::span<const int32_t> tokens,
+                     std::span<float> scores) {
   if (tokens.size() + 1 < n) return;
   const std::span<const int32_t> last = tokens.last(n - 1);
-  for (size_t i = 0; i + n <= tokens.size(); i++)
-    if (std::equal(last.begin(), last.end(), tokens.begin() + static_cast<std::ptrdiff_t>(i)))
-      exclude(scores, tokens.subspan(i + n - 1, 1));
+  for (size_t i = 0; i + n <= source.size(); i++)
+    if (std::equal(last.begin(), last.end(), source.begin() + static_cast<std::ptrdiff_t>(i)))
+      exclude(scores, source.subspan(i + n - 1, 1));
 }
 
 void forbid_words(const SearchOptions& o, std::span<const int32_t> tokens, std::span<float> scores) {
@@ -107,7 +108,11 @@ float over_length(float log_prob, int64_t length, double penalty) {
 void apply_rules(const SearchOptions& o, const SearchStep& step, std::span<float> scores) {
   const auto length = static_cast<int64_t>(step.tokens.size());
   if (o.repetition_penalty != 1) penalize_repetition(o.repetition_penalty, step.tokens, scores);
-  if (o.no_repeat_ngram > 0) forbid_repeated(static_cast<size_t>(o.no_repeat_ngram), step.tokens, scores);
+  if (o.no_repeat_ngram > 0)
+    forbid_repeated(static_cast<size_t>(o.no_repeat_ngram), step.tokens, step.tokens, scores);
+  if (o.encoder_no_repeat_ngram > 0 && step.input < o.sources.size())
+    forbid_repeated(static_cast<size_t>(o.encoder_no_repeat_ngram), o.sources[step.input], step.tokens,
+                    scores);
   if (!o.bad_words.empty()) forbid_words(o, step.tokens, scores);
   if (length < o.min_length || length - static_cast<int64_t>(step.prompt) < o.min_new_tokens)
     exclude(scores, o.eos);

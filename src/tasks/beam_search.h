@@ -23,6 +23,10 @@ struct SearchOptions {
   double length_penalty = 1;
   EarlyStopping early_stopping = EarlyStopping::no;
   int64_t no_repeat_ngram = 0;
+  // No n tokens in a row that stand so in the input; `sources` are the inputs' tokens, where this is asked
+  // for.
+  int64_t encoder_no_repeat_ngram = 0;
+  std::vector<std::vector<int32_t>> sources;
   double repetition_penalty = 1;
   std::vector<int32_t> eos;
   std::optional<int32_t> forced_bos;  // the token behind a prompt of one

@@ -44,6 +44,15 @@ TEST(SearchRules, EachExcludesWhatItSays) {
   o.no_repeat_ngram = 1;
   EXPECT_EQ(allowed(o, {1, 2}), without({1, 2}));
   o = {};
+  o.encoder_no_repeat_ngram = 2;
+  EXPECT_EQ(allowed(o, {1, 2}), without({}));
+  o.sources = {{2, 3, 5, 2, 6}};
+  EXPECT_EQ(allowed(o, {1, 2}), without({3, 6}));
+  EXPECT_EQ(allowed(o, {1, 6}), without({}));
+  o.encoder_no_repeat_ngram = 3;
+  EXPECT_EQ(allowed(o, {2}), without({}));
+  EXPECT_EQ(allowed(o, {7, 5, 2}), without({6}));
+  o = {};
   o.bad_words = {{3}, {4, 5}, {6, 7, 8}, {9, 9, 9, 9}};
   EXPECT_EQ(allowed(o, {1, 4}), without({3, 5}));
   EXPECT_EQ(allowed(o, {6, 7, 4}), without({3, 5}));

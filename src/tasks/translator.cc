@@ -36,6 +36,7 @@ void read_search(const Config& c, const std::string& table, SearchOptions* o) {
   integer("min_length", &o->min_length);
   integer("min_new_tokens", &o->min_new_tokens);
   integer("no_repeat_ngram_size", &o->no_repeat_ngram);
+  integer("encoder_no_repeat_ngram_size", &o->encoder_no_repeat_ngram);
   o->length_penalty = c.real_or(at + ".length_penalty", o->length_penalty);
   if (const ConfigValue* early = c.find(at + ".early_stopping")) {
     if (early->boolean())
@@ -69,6 +70,8 @@ Translator::Translator(const std::string& path, const OpenOptions& options)
     : file_(std::make_shared<ModelFile>(path)),
       tokenizer_(std::make_unique<Tokenizer>(Tokenizer::from_vocab(file_->section("vocab")))),
       languages_(*tokenizer_) {
+  if (file_->has_section("vocab.target"))
+    target_tokenizer_ = std::make_unique<Tokenizer>(Tokenizer::from_vocab(file_->section("vocab.target")));
   program_ = program_of(*file_, options.graph_path);
   for (const char* graph : {"encode", "cross", "decode"})
     if (!program_.find(graph))
@@ -172,7 +175,7 @@ Translator::Input Translator::tokens(const std::string& text) const {
 }
 
 std::string Translator::text(const Hypothesis& result) const {
-  return tokenizer_->decode(result.tokens, {.skip_special = true, .continues = false});
+  return target_tokenizer().decode(result.tokens, {.skip_special = true, .continues = false});
 }
 
 SearchOptions Translator::search_options() const {
@@ -225,6 +228,7 @@ std::vector<std::vector<Hypothesis>> Translator::run(std::span<const std::vector
                    [&](size_t a, size_t b) { return inputs[a].size() > inputs[b].size(); });
   std::vector<std::vector<Hypothesis>> out(inputs.size());
   const auto step = static_cast<size_t>(std::max<int64_t>(decoder_->slots() / options.beams, 1));
+  SearchOptions with_sources = options;
   for (size_t at = 0; at < order.size(); at += step) {
     if (cancel && cancel->load(std::memory_order_relaxed)) break;
     const size_t n = std::min(step, order.size() - at);
@@ -235,7 +239,8 @@ std::vector<std::vector<Hypothesis>> Translator::run(std::span<const std::vector
       lengths.push_back(static_cast<int32_t>(part.back().size()));
     }
     decoder_->attend(encode(part), lengths);
-    auto results = decoder_->search(prompts, options, {}, cancel);
+    if (options.encoder_no_repeat_ngram > 0) with_sources.sources = std::move(part);
+    auto results = decoder_->search(prompts, with_sources, {}, cancel);
     for (size_t i = 0; i < n; i++) out[order[at + i]] = std::move(results[i]);
     if (done) done(at + n);
   }

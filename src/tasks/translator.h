@@ -25,6 +25,8 @@ class Translator {
   const ModelFile& file() const { return *file_; }
   const Config& config() const { return file_->config(); }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
+  // Of results, where the two languages have vocabularies of their own.
+  const Tokenizer& target_tokenizer() const { return target_tokenizer_ ? *target_tokenizer_ : *tokenizer_; }
   Session& session() { return *session_; }
   Seq2Seq& decoder() { return *decoder_; }
   const Backend& backend() const { return *backends_.front(); }
@@ -62,7 +64,7 @@ class Translator {
   std::shared_ptr<const ModelFile> file_;
   ir::Program program_;
   std::unique_ptr<WeightStore> weights_;
-  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<Tokenizer> tokenizer_, target_tokenizer_;
   Languages languages_;
   std::vector<std::unique_ptr<Backend>> backends_;
   std::unique_ptr<Session> session_;

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "import/import.h"
 #include "support/golden.h"
+#include "support/golden_json.h"
 #include "support/imported_model.h"
 #include "tasks/text_encoder.h"
 #include "tasks/translator.h"
@@ -35,6 +38,7 @@ SearchOptions options_of(const std::string& text) {
                        : j["early_stopping"].get<bool>() ? EarlyStopping::yes
                                                          : EarlyStopping::no;
   o.no_repeat_ngram = j.value("no_repeat_ngram_size", 0);
+  o.encoder_no_repeat_ngram = j.value("encoder_no_repeat_ngram_size", 0);
   o.repetition_penalty = j.value("repetition_penalty", 1.0);
   o.eos = ids("eos_token_id");
   if (j.contains("forced_bos_token_id")) o.forced_bos = j["forced_bos_token_id"].get<int32_t>();
@@ -178,6 +182,39 @@ TEST_P(TinySeq2Seq, ABatchGivesEachTextItsOwnBits) {
         }
     }
   }
+}
+
+// A folder of Marian's with a vocabulary for each language: texts are read with one, results written with the
+// other.
+TEST(TwoVocabularies, TextsAreReadAndWrittenByTheirOwn) {
+  namespace fs = std::filesystem;
+  const SeqToSeqGolden golden = test::read_seq2seq_golden("marian_two_vocabularies");
+  const fs::path folder = fs::temp_directory_path() / ("cyb-two-vocabularies-" + std::to_string(::getpid()));
+  const fs::path source = folder / "source";
+  test::write_checkpoint(golden, source.string());
+  fs::remove(source / "tokenizer.json");
+  const std::string data = std::string(CYB_SOURCE_DIR) + "/tests/data/tokenizer/";
+  const auto j = test::read_json(data + "marian_separate.json");
+  fs::copy_file(data + "sp_unigram.spm", source / "source.spm");
+  fs::copy_file(data + "sp_t5.spm", source / "target.spm");
+  for (const char* side : {"vocab", "target_vocab"})
+    std::ofstream(source / (std::string(side) + ".json")) << j.at(side);
+  std::ofstream(source / "tokenizer_config.json")
+      << R"({"tokenizer_class": "MarianTokenizer", "separate_vocabs": true})";
+  ImportOptions o;
+  o.encoding = EncodingPolicy::u32;
+  o.out = (folder / "two.model").string();
+  Translator m(import_model(source.string(), o).path, OpenOptions{});
+  for (const auto& c : j.at("source")) {
+    const auto text = c.at("text").get<std::string>();
+    EXPECT_EQ(m.tokens(text).ids, c.at("ids").get<Ids>()) << text;
+  }
+  for (const auto& c : j.at("target")) {
+    Hypothesis h;
+    h.tokens = c.at("ids").get<Ids>();
+    EXPECT_EQ(m.text(h), c.at("text").get<std::string>());
+  }
+  fs::remove_all(folder);
 }
 
 INSTANTIATE_TEST_SUITE_P(T5Style, TinySeq2Seq, testing::ValuesIn(test::seq2seq_golden_names()),

@@ -58,6 +58,7 @@ BEAMS = [
     dict(length_penalty=0.6, early_stopping="never", min_length=6, repetition_penalty=1.3),
     dict(forced_bos_token_id=17, forced_eos_token_id="eos", suppress_tokens=[5, 6, 7, 8, 9], begin_suppress_tokens=[20, 21, 22],
          bad_words_ids=[[30], [31, 32]], num_beams=3),
+    dict(encoder_no_repeat_ngram_size=1, num_beams=3),
 ]
 
 

@@ -45,6 +45,28 @@ def slow(tokenizer, text):
     return [tokenizer._convert_token_to_id(p) for p in tokenizer._tokenize(text)]
 
 
+def separate():
+    """Marian with a vocabulary for each language; both fit the golden model marian_two_vocabularies."""
+    rng = random.Random(5)
+    sides = {}
+    for name, file, size in (("vocab", UNIGRAM, 99), ("target_vocab", T5, 91)):
+        sp = sentencepiece.SentencePieceProcessor(model_file=file)
+        pieces = [p for p in map(sp.id_to_piece, range(len(sp))) if p.isprintable() and not p.startswith("<")]
+        rng.shuffle(pieces)
+        pieces = sorted(pieces[:400], key=lambda p: len(p.strip("▁")) > 4)   # short ones, so that texts are made of them
+        tokens = ["</s>", "<unk>"] + pieces[:88] + ["<pad>"] + pieces[88:]
+        sides[name] = {t: i for i, t in enumerate(tokens[:size])}
+    with tempfile.TemporaryDirectory() as d:
+        for name, ids in sides.items():
+            with open(os.path.join(d, name + ".json"), "w") as f:
+                json.dump(ids, f)
+        m = transformers.MarianTokenizer(UNIGRAM, T5, os.path.join(d, "vocab.json"), os.path.join(d, "target_vocab.json"),
+                                         separate_vocabs=True)
+    targets = [[rng.randrange(2, 90) for _ in range(n)] + [0] for n in (1, 5, 12, 30) for _ in range(5)]
+    dump("marian_separate.json", dict(**sides, source=[dict(text=s, ids=slow(m, s) + [0]) for s in CLEAN[:60]],
+                                      target=[dict(ids=t, text=m.decode(t, skip_special_tokens=True)) for t in targets]))
+
+
 def main():
     if not os.path.exists(T5):
         train_t5()
@@ -81,6 +103,12 @@ def main():
         tokens={"ar_AR": first, "zh_CN": first + 24, "<mask>": first + 25})
     add("mbart50", "sentencepiece.bpe.model", dict(tokenizer_class="MBart50Tokenizer"), fairseq, [first + 3], [2],
         tokens={"ar_AR": first, "sl_SI": first + 51, "<mask>": first + 52})
+    from transformers.models.nllb.tokenization_nllb import FAIRSEQ_LANGUAGE_CODES as codes
+    tokens = {c: first + codes.index(c) for c in ("ace_Arab", "eng_Latn", "por_Latn", "zul_Latn")}
+    tokens["<mask>"] = first + len(codes)
+    add("nllb", "sentencepiece.bpe.model", dict(tokenizer_class="NllbTokenizer"), fairseq, [tokens["eng_Latn"]], [2], tokens=tokens)
+    add("nllb_legacy", "sentencepiece.bpe.model", dict(tokenizer_class="NllbTokenizer", legacy_behaviour=True), fairseq, [],
+        [2, tokens["eng_Latn"]], tokens=tokens)
     add("xlm_roberta", "sentencepiece.bpe.model", dict(tokenizer_class="XLMRobertaTokenizer"), fairseq, [0], [2],
         tokens={"<mask>": first})
     ids = [t5.encode(s) for s in CLEAN]
@@ -94,3 +122,4 @@ def main():
 
 if __name__ == "__main__":
     main()
+    separate()
