@@ -16,6 +16,7 @@
 #include "cli/progress_bar.h"
 #include "cli/speech_commands.h"
 #include "hub/store.h"
+#include "media/sound/sample_store.h"
 #include "media/sound/sound.h"
 #include "tasks/spoken_parts.h"
 #include "tasks/transcriber.h"
@@ -100,6 +101,26 @@ class Writer {
   bool began_ = false;
 };
 
+// A recording's samples into `out`, and what `voice` thinks of each of its windows.
+std::vector<float> hear(const std::string& file, int rate, VoiceActivity* voice, ProgressBar* bar,
+                        const InterruptFlag& interrupt, SampleStore* out) {
+  MonoReader reader(file, rate);
+  std::vector<float> block(size_t{1} << 16), probabilities;
+  if (voice) voice->reset();
+  const double expected = std::max(reader.source_seconds(), 1.0);
+  while (const size_t n = interrupt.raised() ? 0 : reader.read(block)) {
+    const auto samples = std::span<const float>(block).first(n);
+    out->append(samples);
+    if (!voice) continue;
+    voice->hear(samples, &probabilities);
+    if (bar)
+      bar->update("seconds heard", out->size() / static_cast<size_t>(rate), static_cast<uint64_t>(expected));
+  }
+  if (voice) voice->finish(&probabilities);
+  if (bar) bar->clear();
+  return probabilities;
+}
+
 }  // namespace
 
 void add_speech_flags(CLI::App& c, SpeechFlags& f) {
@@ -176,15 +197,26 @@ void transcribe_files(const ModelFlags& model, const std::vector<std::string>& n
   for (size_t first = 0; first < files.size() && !interrupt.raised();
        first += static_cast<size_t>(flags.batch)) {
     const size_t count = std::min(files.size() - first, static_cast<size_t>(flags.batch));
-    std::vector<std::vector<float>> samples;
-    for (size_t i = 0; i < count; i++) samples.push_back(read_mono(files[first + i], rate));
-    std::vector<std::span<const float>> views(samples.begin(), samples.end());
+    std::vector<SampleStore> samples(count);
+    std::vector<size_t> lengths;
+    std::vector<std::span<const float>> views;
     std::vector<SpokenParts> parts;
-    for (size_t i = 0; i < count && voice; i++) {
-      voice->reset();
-      parts.emplace_back(samples[i], voice->segments(samples[i], VoiceSettings::for_transcription()), rate);
+    parts.reserve(count);
+    for (size_t i = 0; i < count; i++) {
+      const std::vector<float> probabilities =
+          hear(files[first + i], rate, voice.get(), bars ? &bar : nullptr, interrupt, &samples[i]);
+      lengths.push_back(samples[i].size());
+      if (voice) {
+        parts.emplace_back(
+            samples[i],
+            speech_segments(probabilities, VoiceActivity::kWindow, static_cast<int64_t>(lengths[i]), rate,
+                            VoiceSettings::for_transcription()),
+            rate);
+        samples[i] = SampleStore();
+      }
+      views.push_back(voice ? parts[i].samples() : samples[i].all());
     }
-    for (size_t i = 0; i < parts.size(); i++) views[i] = parts[i].samples();
+    if (interrupt.raised()) break;
     std::vector<Transcript> found = transcriber.run(
         views, o, flags.batch,
         [&](size_t i, SpokenSegment s) {
@@ -198,10 +230,16 @@ void transcribe_files(const ModelFlags& model, const std::vector<std::string>& n
             bar.update(files[first + i], static_cast<uint64_t>(seconds),
                        static_cast<uint64_t>(std::max(all, 1.0)));
         },
-        interrupt.flag());
+        interrupt.flag(), [&](size_t i, size_t end) { voice ? parts[i].drop(end) : samples[i].drop(end); });
     bar.clear();
     for (size_t i = 0; i < count; i++) {
-      found[i].duration = static_cast<double>(samples[i].size()) / rate;
+      found[i].duration = static_cast<double>(lengths[i]) / rate;
+      if (voice) {
+        found[i].speech.emplace();
+        for (const SpeechSegment& p : parts[i].parts())
+          found[i].speech->push_back(
+              {static_cast<double>(p.start) / rate, static_cast<double>(p.end) / rate});
+      }
       for (SpokenSegment& s : found[i].segments)
         if (voice) parts[i].restore(&s);
       heard += found[i].duration;

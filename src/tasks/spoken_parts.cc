@@ -6,15 +6,22 @@
 
 namespace cyb {
 
-SpokenParts::SpokenParts(std::span<const float> samples, std::vector<SpeechSegment> parts, int rate)
+SpokenParts::SpokenParts(SampleStore& whole, std::vector<SpeechSegment> parts, int rate)
     : parts_(std::move(parts)), rate_(rate) {
+  constexpr int64_t kStep = int64_t{1} << 20;
+  const std::span<const float> samples = whole.all();
   const auto size = static_cast<int64_t>(samples.size());
   for (SpeechSegment& p : parts_) {
     p.start = std::clamp<int64_t>(p.start, 0, size);
     p.end = std::clamp<int64_t>(p.end, p.start, size);
-    kept_.insert(kept_.end(), samples.begin() + p.start, samples.begin() + p.end);
+    for (int64_t at = p.start; at < p.end; at += kStep) {
+      kept_.append(
+          samples.subspan(static_cast<size_t>(at), static_cast<size_t>(std::min(kStep, p.end - at))));
+      whole.drop(static_cast<size_t>(at));
+    }
     ends_.push_back(static_cast<int64_t>(kept_.size()));
   }
+  view_ = kept_.all();
 }
 
 size_t SpokenParts::part_at(double seconds, bool is_end) const {

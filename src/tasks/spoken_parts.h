@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "media/sound/sample_store.h"
 #include "tasks/speech_segments.h"
 #include "tasks/transcript.h"
 
@@ -12,10 +13,12 @@ namespace cyb {
 
 class SpokenParts {
  public:
-  // `parts` in order, within the recording.
-  SpokenParts(std::span<const float> samples, std::vector<SpeechSegment> parts, int rate);
+  // `parts` in order, within the recording, which is not needed afterwards.
+  SpokenParts(SampleStore& whole, std::vector<SpeechSegment> parts, int rate);
 
-  std::span<const float> samples() const { return kept_; }
+  std::span<const float> samples() const { return view_; }
+  void drop(size_t end) const { kept_.drop(end); }
+  const std::vector<SpeechSegment>& parts() const { return parts_; }
   // Times of the shortened recording become those of the whole one. A word stays within one part.
   void restore(SpokenSegment* segment) const;
 
@@ -24,7 +27,8 @@ class SpokenParts {
   size_t part_at(double seconds, bool is_end) const;
   double original(double seconds, size_t part) const;
 
-  std::vector<float> kept_;
+  SampleStore kept_;
+  std::span<const float> view_;  // of all that is kept
   std::vector<SpeechSegment> parts_;
   std::vector<int64_t> ends_;  // of the parts in the shortened recording
   int rate_;

@@ -9,7 +9,9 @@ namespace {
 TEST(SpokenParts, TimesAreThoseOfTheWholeRecording) {
   std::vector<float> samples(1000);
   for (size_t i = 0; i < samples.size(); i++) samples[i] = static_cast<float>(i);
-  const SpokenParts parts(samples, {{100, 300}, {600, 700}, {950, 2000}}, 100);
+  SampleStore whole;
+  whole.append(samples);
+  const SpokenParts parts(whole, {{100, 300}, {600, 700}, {950, 2000}}, 100);
   ASSERT_EQ(parts.samples().size(), 350u);
   EXPECT_EQ(parts.samples()[0], 100);
   EXPECT_EQ(parts.samples()[200], 600);
@@ -36,7 +38,9 @@ TEST(SpokenParts, TimesAreThoseOfTheWholeRecording) {
 }
 
 TEST(SpokenParts, NobodySpeaks) {
-  const SpokenParts parts(std::vector<float>(10), {}, 100);
+  SampleStore whole;
+  whole.append(std::vector<float>(10));
+  const SpokenParts parts(whole, {}, 100);
   EXPECT_TRUE(parts.samples().empty());
   SpokenSegment s;
   s.start = 1;

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <memory>
 
+#include "media/sound/sample_store.h"
 #include "tasks/word_times.h"
 
 namespace cyb {
@@ -53,8 +55,9 @@ double compression_of(const std::string& text) {
 
 // A recording's log-mel frames.
 struct Transcriber::Features {
-  std::vector<float> values;  // [mels, stride]
-  int64_t stride = 0, frames = 0;
+  SampleStore values;  // [frames and a few more, mels]: log10 of the power
+  int64_t frames = 0;
+  float peak = -std::numeric_limits<float>::infinity();
 };
 
 // What advances window by window: a recording, or a part of one.
@@ -273,7 +276,8 @@ void Transcriber::take(int index, Stream& s, Window& w, const TranscribeOptions&
 
 std::vector<Transcript> Transcriber::run(std::span<const std::span<const float>> recordings,
                                          const TranscribeOptions& o, int parts, const OnSegment& on_segment,
-                                         const OnProgress& on_progress, const std::atomic<bool>* cancel) {
+                                         const OnProgress& on_progress, const std::atomic<bool>* cancel,
+                                         const OnPassed& on_passed) {
   const MelSettings& mel = m_.front_end().settings();
   if (!o.language.empty()) {
     const auto& all = m_.tokens().languages;
@@ -300,8 +304,6 @@ std::vector<Transcript> Transcriber::run(std::span<const std::span<const float>>
     auto features = std::make_shared<Features>();
     features->frames = size / mel.hop;
     constexpr int64_t kSilence = 3;  // frames behind the end, so that it is not mirrored into the last ones
-    features->stride = features->frames + kSilence;
-    features->values = m_.front_end().log_mel(samples, features->stride);
     const auto longest = static_cast<int64_t>(m_.frames());
     const auto count =
         recordings.size() > 1 ? 1 : std::clamp<int64_t>(features->frames / (2 * longest), 1, parts);
@@ -319,6 +321,17 @@ std::vector<Transcript> Transcriber::run(std::span<const std::span<const float>>
       s.before = prompt;
       s.last_end = s.last_word = static_cast<double>(s.seek) * kSecondsAFrame;
       streams[index].push_back(std::move(s));
+    }
+    // In pieces: a long recording's frames lie in a file.
+    constexpr int64_t kPiece = 3000;
+    const int64_t all = features->frames + kSilence;
+    for (int64_t at = 0; at < all && !(cancel && cancel->load()); at += kPiece) {
+      const int64_t n = std::min(kPiece, all - at);
+      const std::vector<float> rows = m_.front_end().log_power_rows(samples, all, at, n);
+      features->peak = std::max(features->peak, *std::max_element(rows.begin(), rows.end()));
+      features->values.append(rows);
+      if (on_passed && n == kPiece)
+        on_passed(index, static_cast<size_t>(std::min(size, (at + n - 10) * mel.hop)));
     }
   };
 
@@ -366,7 +379,8 @@ std::vector<Transcript> Transcriber::run(std::span<const std::span<const float>>
         give(waiting.front()->recording);
       waiting.pop_front();
     }
-    if (active.empty()) break;
+    // Stopped while a recording was opened, its frames may not be whole.
+    if (active.empty() || (cancel && cancel->load())) break;
     std::vector<Window> windows(active.size());
     std::vector<int> places;
     std::vector<std::vector<int32_t>> prompts;
@@ -374,10 +388,15 @@ std::vector<Transcript> Transcriber::run(std::span<const std::span<const float>>
       Stream& s = *active[i];
       Window& w = windows[i];
       w.frames = std::min(m_.frames(), s.end - s.seek);
-      const Features& f = *s.features;
+      Features& f = *s.features;
+      const float* rows = f.values.all().data() + s.seek * mel.mels;
       std::fill(frames.begin(), frames.end(), 0.0f);
-      for (int64_t r = 0; r < mel.mels; r++)
-        std::copy_n(f.values.data() + r * f.stride + s.seek, w.frames, frames.data() + r * m_.frames());
+      for (int64_t r = 0; r < mel.mels; r++) {
+        float* row = frames.data() + r * m_.frames();
+        for (int64_t at = 0; at < w.frames; at++) row[at] = rows[at * mel.mels + r];
+        MelFrontEnd::normalize({row, static_cast<size_t>(w.frames)}, f.peak);
+      }
+      if (streams[s.recording].size() == 1) f.values.drop(static_cast<size_t>(s.seek * mel.mels));
       const int index = static_cast<int>(i);
       m_.encode(index, frames);
       if (s.opening.empty()) {
@@ -418,7 +437,7 @@ std::vector<Transcript> Transcriber::run(std::span<const std::span<const float>>
       if (s.done()) {
         bool all = true;
         for (const Stream& p : streams[s.recording]) all = all && p.done();
-        if (all) s.features->values = {};
+        if (all) s.features->values = SampleStore();
       }
     }
   }

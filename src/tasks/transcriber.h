@@ -42,12 +42,15 @@ class Transcriber {
   using OnSegment = std::function<bool(size_t index, const SpokenSegment&)>;
   // Seconds of recording `index` that are done.
   using OnProgress = std::function<void(size_t index, double seconds)>;
+  // The samples before `end` of recording `index` are not looked at any more.
+  using OnPassed = std::function<void(size_t index, size_t end)>;
   // Samples at the front end's rate. Recordings are independent of each other; as many of them as the model
   // has windows advance at once. A recording alone is cut at quiet places into `parts` that do not know each
   // other.
   std::vector<Transcript> run(std::span<const std::span<const float>> recordings,
                               const TranscribeOptions& options, int parts, const OnSegment& on_segment,
-                              const OnProgress& on_progress = {}, const std::atomic<bool>* cancel = nullptr);
+                              const OnProgress& on_progress = {}, const std::atomic<bool>* cancel = nullptr,
+                              const OnPassed& on_passed = {});
 
  private:
   struct Features;

@@ -140,6 +140,26 @@ std::vector<float> MelFrontEnd::log_power(std::span<const float> samples, int64_
   return result;
 }
 
+std::vector<float> MelFrontEnd::log_power_rows(std::span<const float> samples, int64_t frames, int64_t from,
+                                               int64_t count) const {
+  const MelSettings& s = tables_->settings;
+  const auto size = static_cast<int64_t>(samples.size());
+  // Frames beside those that are wanted see the false edges. An even number: frames are computed in pairs.
+  const int64_t beside = round_up(ceil_div<int64_t>(s.n_fft / 2, s.hop), int64_t{2});
+  const int64_t first = std::max<int64_t>(from - beside, 0);
+  int64_t last = from + count + beside, end = std::min(size, last * s.hop);
+  if (from + count >= frames || last >= frames) last = frames, end = size;  // the true edge
+  const int64_t begin = std::min(first * s.hop, size);
+  const std::vector<float> values =
+      log_power(samples.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)), last - first);
+  const auto mels = static_cast<size_t>(s.mels), given = static_cast<size_t>(last - first);
+  std::vector<float> rows(static_cast<size_t>(count) * mels);
+  for (size_t f = 0; f < static_cast<size_t>(count); f++)
+    for (size_t m = 0; m < mels; m++)
+      rows[f * mels + m] = values[m * given + static_cast<size_t>(from - first) + f];
+  return rows;
+}
+
 void MelFrontEnd::normalize(std::span<float> values, float peak) {
   for (float& v : values) v = (std::max(v, peak - 8.0f) + 4.0f) / 4.0f;
 }

@@ -137,5 +137,24 @@ TEST(Mel, RefusesWhatItCannotMake) {
   EXPECT_THROW(MelFrontEnd(MelSettings{.f_min = 9000}), Error);
 }
 
+TEST(Mel, PartsEqualTheWhole) {
+  std::vector<float> x(16000 * 3 + 77);
+  uint32_t seed = 5;
+  for (float& v : x) v = static_cast<float>((seed = seed * 1664525 + 1013904223) >> 8) * 0x1p-23f - 1;
+  const MelFrontEnd front_end{MelSettings{}};
+  for (const int64_t frames : {303, 304, 310, 400}) {
+    const std::vector<float> whole = front_end.log_power(x, frames);
+    for (const int64_t piece : {2, 50, 100, 302, 1000})
+      for (int64_t at = 0; at < frames; at += piece) {
+        const int64_t n = std::min(piece, frames - at);
+        const std::vector<float> rows = front_end.log_power_rows(x, frames, at, n);
+        for (int64_t f = 0; f < n; f++)
+          for (int64_t m = 0; m < 80; m++)
+            ASSERT_EQ(rows[static_cast<size_t>(f * 80 + m)], whole[static_cast<size_t>(m * frames + at + f)])
+                << frames << ' ' << piece << ' ' << at + f;
+      }
+  }
+}
+
 }  // namespace
 }  // namespace cyb
