@@ -11,7 +11,12 @@
 #include <unistd.h>
 #endif
 
+#include "base/dot_products.h"
 #include "base/error.h"
+
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
 
 namespace cyb {
 namespace {
@@ -61,20 +66,60 @@ bool isa_runs_on(Isa isa, Isa machine) {
   return isa == Isa::avx2 && machine == Isa::avx512;
 }
 
-Isa detect_isa() {
-  static const Isa best = [] {
-    const Isa machine = probe();
-    const char* wanted = std::getenv("CYB_ISA");
-    if (!wanted || !*wanted) return machine;
-    for (Isa isa : {Isa::scalar, Isa::neon, Isa::avx2, Isa::avx512})
-      if (std::strcmp(wanted, to_string(isa)) == 0) {
-        if (isa_runs_on(isa, machine)) return isa;
-        throw error(ErrorKind::Usage, "CYB_ISA={} does not run on this processor ({})", wanted, to_string(machine));
-      }
-    throw error(ErrorKind::Usage, "CYB_ISA={} is not one of scalar, neon, avx2, avx512", wanted);
-  }();
+bool dots_run(Dots dots) {
+  switch (dots) {
+    case Dots::none: return true;
+#if defined(__x86_64__)
+    case Dots::avxvnni:
+      __builtin_cpu_init();
+      return probe() >= Isa::avx2 && __builtin_cpu_supports("avxvnni");
+#elif defined(__aarch64__) && defined(__linux__)
+    case Dots::neon_dot: return (getauxval(AT_HWCAP) >> 20 & 1) != 0;                                   // ASIMDDP
+    case Dots::neon_i8mm: return dots_run(Dots::neon_dot) && (getauxval(AT_HWCAP2) >> 13 & 1) != 0;  // I8MM
+#endif
+    default: return false;
+  }
+}
+
+namespace {
+
+struct Level {
+  const char* name;
+  Isa isa;
+  Dots dots;
+  bool runs() const { return isa_runs_on(isa, probe()) && dots_run(dots); }
+};
+// The last that runs is the best.
+constexpr Level kLevels[] = {{"scalar", Isa::scalar, Dots::none},     {"neon", Isa::neon, Dots::none},
+                             {"neon-dot", Isa::neon, Dots::neon_dot}, {"neon-i8mm", Isa::neon, Dots::neon_i8mm},
+                             {"avx2", Isa::avx2, Dots::none},         {"avxvnni", Isa::avx2, Dots::avxvnni},
+                             {"avx512", Isa::avx512, Dots::none}};
+
+Level detect() {
+  const char* wanted = std::getenv("CYB_ISA");
+  Level best = kLevels[0];
+  for (const Level& level : kLevels) {
+    if (wanted && std::strcmp(wanted, level.name) == 0) {
+      if (level.runs()) return level;
+      throw error(ErrorKind::Usage, "CYB_ISA={} does not run on this processor ({})", wanted, to_string(probe()));
+    }
+    if (level.runs()) best = level;
+  }
+  if (wanted && *wanted)
+    throw error(ErrorKind::Usage, "CYB_ISA={} is not one of scalar, neon, neon-dot, neon-i8mm, avx2, avxvnni, avx512",
+                wanted);
   return best;
 }
+
+const Level& detected() {
+  static const Level level = detect();
+  return level;
+}
+
+}  // namespace
+
+Isa detect_isa() { return detected().isa; }
+Dots detect_dots() { return detected().dots; }
 
 bool has_amx() {
   static const bool found = [] {
@@ -82,6 +127,12 @@ bool has_amx() {
     return !(wanted && *wanted) && detect_isa() == Isa::avx512 && probe_amx();
   }();
   return found;
+}
+
+const char* isa_name(Isa isa, Dots dots) {
+  for (const Level& level : kLevels)
+    if (level.isa == isa && level.dots == dots) return level.name;
+  return to_string(isa);
 }
 
 std::string describe_cpu() {
@@ -93,7 +144,7 @@ std::string describe_cpu() {
       if (colon != std::string::npos && colon + 2 <= line.size()) model = line.substr(colon + 2);
       break;
     }
-  return model + ", " + to_string(detect_isa()) + (has_amx() ? " with amx" : "");
+  return model + ", " + isa_name(detect_isa(), detect_dots()) + (has_amx() ? " with amx" : "");
 }
 
 }  // namespace cyb

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <iterator>
 
 #include "base/checked.h"
 #include "ops/matmul/tables.h"
@@ -86,16 +87,33 @@ WeightMatrix weight_matrix(Encoding encoding, const void* data, int64_t n, int64
   return w;
 }
 
-const MatmulKernels& matmul_kernels(Isa isa) {
+namespace {
+
+[[maybe_unused]] MatmulKernels with(const MatmulKernels& kernels, const Q8Products& products) {
+  MatmulKernels k = kernels;
+  std::copy(std::begin(products.q8_acts), std::end(products.q8_acts), k.q8_acts);
+  return k;
+}
+
+}  // namespace
+
+const MatmulKernels& matmul_kernels(Isa isa) { return matmul_kernels(isa, detect_dots()); }
+
+const MatmulKernels& matmul_kernels(Isa isa, Dots dots) {
   switch (isa) {
 #if defined(__x86_64__)
-    case Isa::avx2:
-      return matmul_kernels_avx2;
+    case Isa::avx2: {
+      static const MatmulKernels vnni = with(matmul_kernels_avx2, q8_products_avxvnni);
+      return dots == Dots::avxvnni ? vnni : matmul_kernels_avx2;
+    }
     case Isa::avx512:
       return has_amx() ? matmul_kernels_amx : matmul_kernels_avx512;
 #elif defined(__aarch64__)
-    case Isa::neon:
-      return matmul_kernels_neon;
+    case Isa::neon: {
+      static const MatmulKernels dot = with(matmul_kernels_neon, q8_products_neon_dot),
+                                 i8mm = with(matmul_kernels_neon, q8_products_neon_i8mm);
+      return dots == Dots::neon_i8mm ? i8mm : dots == Dots::neon_dot ? dot : matmul_kernels_neon;
+    }
 #endif
     default:
       return matmul_kernels_scalar;

@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "base/cpu_features.h"
+#include "base/dot_products.h"
 #include "base/thread_pool.h"
 #include "ops/matmul/acts.h"
 #include "tensor/encoding.h"
@@ -98,8 +99,10 @@ struct MatmulKernels {
                 const MatmulRange& range);  // batch = i0 · batch[1] + i1
 };
 
-// The table of `isa`, or the scalar one where this build lacks it.
+// The table of `isa`, or the scalar one where this build lacks it; with the dot products of bytes that this
+// processor has (detect_dots()), or with those given.
 const MatmulKernels& matmul_kernels(Isa isa);
+const MatmulKernels& matmul_kernels(Isa isa, Dots dots);
 
 // One range, on the calling thread.
 void matmul_range(const MatmulKernels& kernels, const MatmulArgs& args, const MatmulRange& range);

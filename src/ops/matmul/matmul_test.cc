@@ -20,10 +20,22 @@ const int64_t kDepths[] = {1, 16, 31, 32, 33, 48, 56, 255, 256, 257, 300, 576, 1
 const int64_t kWidths[] = {1, 7, 8, 13, 16, 40, 64};
 const Encoding kEncodings[] = {Encoding::u32, Encoding::u16, Encoding::q8, Encoding::q4, Encoding::ternary};
 
-std::vector<Isa> vector_isas() {
-  std::vector<Isa> out;
-  for (Isa isa : {Isa::avx2, Isa::avx512, Isa::neon})
-    if (isa_runs_on(isa, detect_isa()) && matmul_kernels(isa).isa == isa) out.push_back(isa);
+// A table of kernels: vectors, and dot products of bytes.
+struct Level {
+  Isa isa;
+  Dots dots = Dots::none;
+};
+using cyb::matmul_kernels;
+const MatmulKernels& matmul_kernels(Level level) { return matmul_kernels(level.isa, level.dots); }
+using cyb::to_string;
+const char* to_string(Level level) { return isa_name(level.isa, level.dots); }
+
+std::vector<Level> vector_isas() {
+  std::vector<Level> out;
+  for (Level level : {Level{Isa::avx2}, Level{Isa::avx2, Dots::avxvnni}, Level{Isa::avx512}, Level{Isa::neon},
+                      Level{Isa::neon, Dots::neon_dot}, Level{Isa::neon, Dots::neon_i8mm}})
+    if (isa_runs_on(level.isa, detect_isa()) && dots_run(level.dots) && matmul_kernels(level).isa == level.isa)
+      out.push_back(level);
   return out;
 }
 
@@ -88,7 +100,7 @@ void expect_same_bits(const std::vector<float>& got, const std::vector<float>& w
         << where << ": element " << i << " is " << got[i] << ", scalar " << want[i];
 }
 
-std::string name(Isa isa, Encoding e, bool q8, int64_t m, int64_t n, int64_t k) {
+std::string name(Level isa, Encoding e, bool q8, int64_t m, int64_t n, int64_t k) {
   return std::string(to_string(isa)) + " " + to_string(e) + (q8 ? " q8 activations" : " f32 activations") +
          " M " + std::to_string(m) + " N " + std::to_string(n) + " K " + std::to_string(k);
 }
@@ -107,7 +119,7 @@ TEST(Acts, VectorsRoundLikeScalarAndStayWithinHalfAStep) {
       const size_t blocks = static_cast<size_t>((k + 31) / 32);
       std::vector<Q8Block> want(blocks), got(blocks);
       matmul_kernels(Isa::scalar).quantize_row(x.data(), k, want.data());
-      for (Isa isa : vector_isas()) {
+      for (Level isa : vector_isas()) {
         std::memset(got.data(), 0xee, blocks * sizeof(Q8Block));
         matmul_kernels(isa).quantize_row(x.data(), k, got.data());
         ASSERT_EQ(std::memcmp(got.data(), want.data(), blocks * sizeof(Q8Block)), 0)
@@ -166,14 +178,14 @@ TEST(Matmul, VectorKernelsGiveTheScalarBits) {
               ASSERT_LE(
                   std::fabs(want[static_cast<size_t>(i * ldy + j)] - exact[static_cast<size_t>(i * n + j)]),
                   ulps * bound[static_cast<size_t>(i * n + j)] + 1e-37)
-                  << name(Isa::scalar, e, q8, m, n, k) << " at " << i << ", " << j;
+                  << name({Isa::scalar}, e, q8, m, n, k) << " at " << i << ", " << j;
 
           args.w = w.tiled;
           std::vector<float> tiled = before;
           args.y = tiled.data();
           matmul_range(matmul_kernels(Isa::scalar), args, {0, m, 0, (n + 7) / 8});
-          expect_same_bits(tiled, want, name(Isa::scalar, e, q8, m, n, k) + " tiled");
-          for (Isa isa : vector_isas()) {
+          expect_same_bits(tiled, want, name({Isa::scalar}, e, q8, m, n, k) + " tiled");
+          for (Level isa : vector_isas()) {
             std::vector<float> got = before;
             args.y = got.data();
             matmul_run(pool, matmul_kernels(isa), &args);
@@ -187,13 +199,13 @@ TEST(Matmul, VectorKernelsGiveTheScalarBits) {
 TEST(Matmul, RowsAndSplitsDoNotChangeABit) {
   Random random(3);
   const int64_t m = kPanelRows + 5, k = 600, n = 77, groups = 10;
-  std::vector<Isa> isas = vector_isas();
+  const std::vector<Level> isas = vector_isas();
   for (Encoding e : kEncodings) {
     const Weights w = make_weights(e, n, k, random);
     const std::vector<float> x = activations(m, k, random);
     const std::vector<Q8Block> xq = quantized(matmul_kernels(detect_isa()), x, m, k, k);
     for (bool q8 : {false, true})
-      for (Isa isa : isas) {
+      for (Level isa : isas) {
         if (q8 && !takes_q8_acts(e)) continue;
         MatmulArgs args;
         args.w = w.tiled;
@@ -290,7 +302,7 @@ TEST(Matmul, ExtremeCodesAreExact) {
       matmul_reference(args, exact.data(), nullptr);
       for (size_t i = 0; i < want.size(); i++) ASSERT_NEAR(want[i], exact[i], 1e-6 * std::fabs(exact[i]));
       args.y = got.data();
-      for (Isa isa : vector_isas()) {
+      for (Level isa : vector_isas()) {
         matmul_range(matmul_kernels(isa), args, {0, 1, 0, 2});
         expect_same_bits(got, want, name(isa, e, true, 1, n, k) + " pattern " + std::to_string(pattern));
       }
@@ -304,7 +316,7 @@ TEST(Matmul, PaddingOfARaggedRowNeverCounts) {
   const std::vector<Q8Block> xq = quantized(matmul_kernels(detect_isa()), x, 3, k, k);
   for (Encoding e : {Encoding::q8, Encoding::q4, Encoding::ternary})
     for (bool q8 : {false, true})
-      for (Isa isa : vector_isas()) {
+      for (Level isa : vector_isas()) {
         Weights w = make_weights(e, n, k, random);
         MatmulArgs args;
         args.w = w.tiled;
@@ -336,7 +348,7 @@ TEST(Matmul, InfinityAndNanReachTheResult) {
   for (float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     std::vector<float> x = activations(1, k, random), y(static_cast<size_t>(n));
     x[40] = bad;
-    for (Isa isa : vector_isas()) {
+    for (Level isa : vector_isas()) {
       const std::vector<Q8Block> xq = quantized(matmul_kernels(isa), x, 1, k, k);
       MatmulArgs args;
       args.w = w.tiled;
@@ -356,7 +368,7 @@ TEST(Matmul, NoColumnsLeaveTheBiasAndNoRowsTouchNothing) {
   const uint8_t none = 0;
   const Q8Block x{};
   for (Encoding e : kEncodings)
-    for (Isa isa : vector_isas()) {
+    for (Level isa : vector_isas()) {
       std::vector<float> y(9, -1), bias(9, 3);
       MatmulArgs args;
       args.w = weight_matrix(e, &none, 9, 0, 8, true);
@@ -386,7 +398,7 @@ TEST(Matmul, FracBitsFromEndToEndOfTheirRange) {
     args.ldx = k;
     args.y = y.data();
     args.ldy = n;
-    for (Isa isa : vector_isas()) {
+    for (Level isa : vector_isas()) {
       matmul_range(matmul_kernels(isa), args, {0, 1, 0, 1});
       for (float v : y)
         EXPECT_EQ(v, std::ldexp(4.0f, 20 + (frac_bits < 0 ? -30 : 30) - frac_bits)) << frac_bits;
@@ -436,7 +448,7 @@ TEST(Dense, VectorKernelsGiveTheScalarBits) {
         for (size_t i = 0; i < want.size(); i++)
           ASSERT_LE(std::fabs(want[i] - exact[i]), ulps * bound[i])
               << "K " << k << " N " << n << " form " << form;
-        for (Isa isa : vector_isas()) {
+        for (Level isa : vector_isas()) {
           std::vector<float> got = before;
           args.y = got.data();
           dense_run(pool, matmul_kernels(isa), args);
@@ -457,7 +469,7 @@ TEST(GatherRow, DecodesAsTheFormatDefinesIt) {
       for (int64_t row : {0, 7, 8, 12}) {
         gather_row(w.rows, row, plain.data());
         gather_row(w.tiled, row, tiled.data());
-        expect_same_bits(tiled, plain, name(Isa::scalar, e, false, 1, n, k));
+        expect_same_bits(tiled, plain, name({Isa::scalar}, e, false, 1, n, k));
         for (int64_t i = 0; i < k; i++) {
           const uint8_t* p = w.plain.data();
           const int64_t block = row * ((k + 31) / 32) + i / 32;

@@ -121,7 +121,7 @@ inline void quantize_block(const float* x, int count, Q8Block* out) {
   out->neg128 = -128 * s;
 }
 
-void quantize_row(const float* x, int64_t k, Q8Block* out) {
+[[maybe_unused]] void quantize_row(const float* x, int64_t k, Q8Block* out) {
   for (int64_t begin = 0; begin < k; begin += 32, out++)
     quantize_block(x + begin, static_cast<int>(k - begin < 32 ? k - begin : 32), out);
 }

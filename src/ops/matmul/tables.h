@@ -7,13 +7,21 @@
 
 namespace cyb {
 
+// Kernels of 8-bit activations that take the place of the level's own where the processor has the instructions.
+struct Q8Products {
+  void (*q8_acts[5])(const MatmulArgs& args, const MatmulRange& range);
+};
+
 extern const MatmulKernels matmul_kernels_scalar;
 #if defined(__x86_64__)
 extern const MatmulKernels matmul_kernels_avx2;
 extern const MatmulKernels matmul_kernels_avx512;
 extern const MatmulKernels matmul_kernels_amx;  // for machines where has_amx(); its level is avx512 too
+extern const Q8Products q8_products_avxvnni;
 #elif defined(__aarch64__)
 extern const MatmulKernels matmul_kernels_neon;
+extern const Q8Products q8_products_neon_dot;
+extern const Q8Products q8_products_neon_i8mm;
 #endif
 
 }  // namespace cyb
