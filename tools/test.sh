@@ -6,6 +6,7 @@
 #   tools/test.sh --qwen        also the tests of Qwen2.5-Coder-0.5B (490 MB to fetch, 3 GB of memory)
 #   tools/test.sh --kokoro      also Kokoro-82M node by node beside onnxruntime (92 MB and a Python environment to fetch)
 #   tools/test.sh --asan        under the address and undefined-behaviour sanitizers; no real models
+#   tools/test.sh --neon        also the kernels' tests for AArch64 under qemu (a cross compiler to install; minutes)
 #   tools/test.sh --werror      warnings are errors, as in CI
 #   tools/test.sh --models DIR  real models are smollm2.gguf, yolov8n-nudenet.onnx … of DIR; what is not there is not
 #                               fetched, and its tests are skipped
@@ -16,6 +17,7 @@ cd "$(dirname "$0")/.."
 
 preset=release
 werror=OFF
+neon=no
 real=yes
 wanted=(smollm2 gemma3 minilm onnx whisper-base)
 models=
@@ -31,6 +33,7 @@ while [ $# -gt 0 ]; do
       wanted+=(kokoro-82m)
       export CYB_TEST_KOKORO=1
       ;;
+    --neon) neon=yes ;;
     --werror) werror=ON ;;
     --models)
       models=${2:?--models needs a folder}
@@ -41,7 +44,7 @@ while [ $# -gt 0 ]; do
       break
       ;;
     -h | --help)
-      sed -n '3,14s/^# \{0,1\}//p' "$0"
+      sed -n '3,15s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *)
@@ -74,4 +77,7 @@ else
   done
 fi
 [ $real = no ] || export CYB_TEST_ONNX=1
-exec ctest --test-dir build/$preset --output-on-failure --no-tests=error -j "$(nproc)" "$@"
+passed=yes
+[ $neon = no ] || tools/test_neon.sh --small || passed=no
+ctest --test-dir build/$preset --output-on-failure --no-tests=error -j "$(nproc)" "$@" || passed=no
+[ $passed = yes ]

@@ -1,12 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The kernels and the runtime for AArch64 with NEON: cross-compiled, their tests run by qemu-aarch64.
-#   tools/test_neon.sh [GTEST_FILTER]
+#   tools/test_neon.sh [GTEST_FILTER]   the tests of the folders up to runtime/; many minutes
+#   tools/test_neon.sh --small          the tests of kernels alone, for a processor with dot products of bytes and for
+#                                       one without; some minutes without a compiler cache (part of tools/test.sh)
 # Needs g++-aarch64-linux-gnu and qemu-user (tools/setup.sh --neon). The libraries for AArch64 are Debian packages that
-# are unpacked into build/neon/root and not installed. Some minutes without a compiler cache.
+# are unpacked into build/neon/root and not installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-filter=${1:-*}
+small=no
+filter=*
+case "${1:-}" in
+  --small) small=yes ;;
+  -h | --help)
+    sed -n '3,9s/^# \{0,1\}//p' "$0"
+    exit 0
+    ;;
+  *) filter=${1:-*} ;;
+esac
 tools/setup.sh --neon
 
 build=$PWD/build/neon
@@ -33,8 +44,24 @@ fi
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64-toolchain.cmake" \
   -DCYB_AARCH64_ROOT="$root" -DCYB_KERNELS_ONLY=ON
-cmake --build "$build"
 emulator=(qemu-aarch64 -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$root/usr/lib/aarch64-linux-gnu")
+
+if [ $small = yes ]; then
+  cmake --build "$build" --target kernels_test
+  # Each in its own process; the slowest, which says little of the kernels, is left out. Without dot products only what
+  # differs is run again.
+  "${emulator[@]}" -cpu max "$build/src/kernels_test" --gtest_brief=1 --gtest_filter='-KvCache.any_chunking*' &
+  with=$!
+  "${emulator[@]}" -cpu cortex-a72 "$build/src/kernels_test" --gtest_brief=1 --gtest_filter='Matmul.*:Acts.*' &
+  without=$!
+  failed=0
+  wait $with || failed=1
+  wait $without || failed=1
+  [ $failed = 0 ] && echo "NEON: the kernels' tests passed under qemu" || echo "NEON: the kernels' tests FAILED"
+  exit $failed
+fi
+
+cmake --build "$build"
 for test in tensor ops compile runtime; do
   "${emulator[@]}" "$build/src/${test}_test" --gtest_brief=1 --gtest_filter="$filter"
 done

@@ -5,13 +5,14 @@
 #include <chrono>
 #include <vector>
 
+#include "base/dot_products.h"
 #include "base/thread_pool.h"
 
 namespace cyb {
 
 extern const PeakKernels kPeak_scalar;
 #if defined(__x86_64__)
-extern const PeakKernels kPeak_avx2, kPeak_avx512, kPeak_amx;
+extern const PeakKernels kPeak_avx2, kPeak_avxvnni, kPeak_avx512, kPeak_amx;
 #elif defined(__aarch64__)
 extern const PeakKernels kPeak_neon;
 #endif
@@ -19,7 +20,7 @@ extern const PeakKernels kPeak_neon;
 const PeakKernels& peak_kernels(Isa isa) {
 #if defined(__x86_64__)
   if (isa == Isa::avx512) return has_amx() ? kPeak_amx : kPeak_avx512;
-  if (isa == Isa::avx2) return kPeak_avx2;
+  if (isa == Isa::avx2) return detect_dots() == Dots::avxvnni ? kPeak_avxvnni : kPeak_avx2;
 #elif defined(__aarch64__)
   if (isa == Isa::neon) return kPeak_neon;
 #endif
