@@ -72,7 +72,7 @@ def memory(command):
         found = {k: int(v) / 1024 for k, v in re.findall(r"^(VmHWM|RssAnon|RssShmem|RssFile):\s+(\d+)", status, re.M)}
         if found:
             most = max(most, found["VmHWM"])
-            own = max(own, found["RssAnon"] + found["RssShmem"], found["VmHWM"] - found["RssFile"] if found["RssFile"] > 8 else 0)
+            own = max(own, found["RssAnon"] + found["RssShmem"])
         time.sleep(0.0005)
     process.stdout.read()
     return most, own

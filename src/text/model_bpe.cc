@@ -7,6 +7,7 @@
 #include <queue>
 
 #include "base/error.h"
+#include "text/merge_table.h"
 #include "text/token_model.h"
 #include "text/utf8.h"
 
@@ -14,55 +15,6 @@ namespace cyb {
 namespace {
 
 constexpr uint32_t kNone = StringIndex::kNone;
-constexpr std::string_view kMark = "\xE2\x96\x81";  // "▁"
-
-// (left, right) → (rank, merged), open addressing.
-class MergeTable {
- public:
-  struct Merge {
-    uint32_t rank, merged;
-  };
-
-  void reserve(size_t count) {
-    size_t size = 16;
-    while (size < count * 2) size *= 2;
-    slots_.assign(size, {kEmpty, {0, 0}});
-    mask_ = size - 1;
-  }
-  // A later merge replaces an equal earlier one.
-  void insert(uint32_t left, uint32_t right, Merge merge) {
-    uint64_t key = key_of(left, right);
-    for (uint64_t i = hash(key) & mask_;; i = (i + 1) & mask_) {
-      if (slots_[i].key != kEmpty && slots_[i].key != key) continue;
-      slots_[i] = {key, merge};
-      return;
-    }
-  }
-  void prefetch(uint32_t left, uint32_t right) const {
-    __builtin_prefetch(&slots_[hash(key_of(left, right)) & mask_], 1);
-  }
-  const Merge* find(uint32_t left, uint32_t right) const {
-    uint64_t key = key_of(left, right);
-    for (uint64_t i = hash(key) & mask_;; i = (i + 1) & mask_) {
-      if (slots_[i].key == key) return &slots_[i].merge;
-      if (slots_[i].key == kEmpty) return nullptr;
-    }
-  }
-
- private:
-  static constexpr uint64_t kEmpty = ~0ull;
-  struct Slot {
-    uint64_t key;
-    Merge merge;
-  };
-  static uint64_t key_of(uint32_t left, uint32_t right) { return uint64_t{left} << 32 | right; }
-  static uint64_t hash(uint64_t key) {
-    auto product = static_cast<unsigned __int128>(key ^ 0x1D8E4E27C47D124Full) * 0x9E3779B97F4A7C15ull;
-    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-  }
-  std::vector<Slot> slots_;
-  uint64_t mask_ = 0;
-};
 
 struct Symbol {
   uint32_t id;
@@ -136,7 +88,7 @@ struct BpeScratch : TokenModel::Scratch {
 
 class Bpe : public TokenModel {
  public:
-  Bpe(TokenizerSpec* spec, const Vocabulary& vocabulary)
+  Bpe(TokenizerSpec* spec, const MergeText& merges, const Vocabulary& vocabulary)
       : vocabulary_(vocabulary),
         byte_fallback_(spec->byte_fallback),
         fuse_unk_(spec->fuse_unk),
@@ -155,7 +107,8 @@ class Bpe : public TokenModel {
     }
     for (size_t id = 0; id < vocabulary.tokens.size(); ++id)
       longest_ = std::max(longest_, vocabulary.tokens[id].size());
-    add_merges(spec->merges);
+    const bool cuts = vocabulary_.find_plain(kMark) != kNone && prefix_.empty() && suffix_.empty();
+    table_.read(spec->merges, merges, vocabulary, prefix_, bytes_, cuts);
     spec->merges = {};
   }
 
@@ -167,14 +120,14 @@ class Bpe : public TokenModel {
       uint32_t id = vocabulary_.find_plain(piece);
       if (id != kNone) return ids->push_back(static_cast<int32_t>(id));
     }
-    if (!cuts_before_mark_) return word(piece, ids, &s);
+    if (!table_.cuts_before_mark()) return word(piece, ids, &s);
     // No token holds a "▁" after another character than those in `before_mark_`: merges never cross there.
     size_t begin = 0;
     for (size_t i = piece.find(kMark, 1); i != std::string_view::npos;
          i = piece.find(kMark, i + kMark.size())) {
       size_t at = utf8_previous(piece, i);
       char32_t before = utf8_next(piece, &at);
-      if (std::binary_search(before_mark_.begin(), before_mark_.end(), before)) continue;
+      if (table_.stands_before_mark(before)) continue;
       word(piece.substr(begin, i - begin), ids, &s);
       begin = i;
     }
@@ -210,76 +163,6 @@ class Bpe : public TokenModel {
 
  private:
   static constexpr char32_t kDirect = 0x3100;
-
-  void add_merges(const StringTable& merges) {
-    size_t count = merges.size() / 2;
-    if (merges.size() % 2 != 0) throw error(ErrorKind::Tokenizer, "a merge has no second half");
-    table_.reserve(count);
-    cuts_before_mark_ = vocabulary_.find_plain(kMark) != kNone && prefix_.empty() && suffix_.empty();
-    std::vector<bool> is_byte(byte_fallback_ ? vocabulary_.tokens.size() : 0);
-    for (uint32_t id : bytes_)
-      if (id != kNone) is_byte[id] = true;
-    // Look-ups are done in batches, so that the memory is on its way when it is needed.
-    constexpr size_t kBatch = 32;
-    uint64_t hashes[2 * kBatch];
-    uint32_t guess = 0;  // the merged token is mostly the one after the last
-    std::string text;
-    for (size_t base = 0; base < count; base += kBatch) {
-      size_t n = std::min(kBatch, count - base);
-      for (size_t k = 0; k < 2 * n; ++k) {
-        hashes[k] = hash_bytes(merges[2 * base + k]);
-        vocabulary_.index.prefetch(hashes[k]);
-      }
-      for (size_t k = 0; k < 2 * n; ++k) vocabulary_.index.prefetch_text(vocabulary_.tokens, hashes[k]);
-      struct Row {
-        uint32_t left, right, merged;
-      } rows[kBatch];
-      for (size_t k = 0; k < n; ++k) {
-        std::string_view left = merges[2 * (base + k)], right = merges[2 * (base + k) + 1];
-        text.assign(left);
-        text += right.starts_with(prefix_) ? right.substr(prefix_.size()) : right;
-        rows[k] = {vocabulary_.index.find(vocabulary_.tokens, left, hashes[2 * k]),
-                   vocabulary_.index.find(vocabulary_.tokens, right, hashes[2 * k + 1]),
-                   merged_id(text, &guess)};
-        if (rows[k].left == kNone || rows[k].right == kNone || rows[k].merged == kNone)
-          throw error(ErrorKind::Tokenizer,
-                      "merge {} ('{}' + '{}') names a token that is not in the vocabulary", base + k, left,
-                      right)
-              .advise("the tokenizer description is damaged: fetch the model again");
-        note_mark(text);
-        table_.prefetch(rows[k].left, rows[k].right);
-      }
-      for (size_t k = 0; k < n; ++k) {
-        const Row& row = rows[k];
-        if (vocabulary_.hidden[row.left] || vocabulary_.hidden[row.right] || vocabulary_.hidden[row.merged])
-          continue;
-        if (!is_byte.empty() && (is_byte[row.left] || is_byte[row.right])) cuts_before_mark_ = false;
-        table_.insert(row.left, row.right, {static_cast<uint32_t>(base + k), row.merged});
-      }
-    }
-    std::sort(before_mark_.begin(), before_mark_.end());
-  }
-
-  uint32_t merged_id(std::string_view text, uint32_t* guess) const {
-    const StringTable& tokens = vocabulary_.tokens;
-    for (uint32_t id = *guess; id < *guess + 2 && id < tokens.size(); ++id)
-      if (tokens[id] == text && !(id + 1 < tokens.size() && tokens[id + 1] == text)) return *guess = id;
-    uint32_t id = vocabulary_.find(text);
-    if (id != kNone) *guess = id;
-    return id;
-  }
-
-  // Remembers the characters that stand before a "▁" inside of a merged token.
-  void note_mark(std::string_view text) {
-    for (size_t i = text.find(kMark, 1); i != std::string_view::npos;
-         i = text.find(kMark, i + kMark.size())) {
-      size_t at = utf8_previous(text, i);
-      char32_t c = utf8_next(text, &at);
-      if (std::find(before_mark_.begin(), before_mark_.end(), c) == before_mark_.end())
-        before_mark_.push_back(c);
-      if (before_mark_.size() > 64) cuts_before_mark_ = false;
-    }
-  }
 
   void word(std::string_view text, std::vector<int32_t>* ids, BpeScratch* s) const {
     if (text.size() > WordCache::kMaxWord) return merge_word(text, ids, s);
@@ -365,8 +248,8 @@ class Bpe : public TokenModel {
     size_t n = symbols->size();
     for (size_t i = 0; i < n; ++i) id[i] = (*symbols)[i].id;
     auto look = [&](size_t i) {
-      const MergeTable::Merge* m = i + 1 < n ? table_.find(id[i], id[i + 1]) : nullptr;
-      rank[i] = m ? m->rank : kNone;
+      const Merge* m = i + 1 < n ? table_.find(id[i], id[i + 1]) : nullptr;
+      rank[i] = m ? table_.rank(m) : kNone;
       merged[i] = m ? m->merged : kNone;
     };
     for (size_t i = 0; i < n; ++i) look(i);
@@ -391,9 +274,9 @@ class Bpe : public TokenModel {
     heap->clear();
     auto later = std::greater<Candidate>();
     auto candidate = [&](size_t left, size_t right) -> std::optional<Candidate> {
-      const MergeTable::Merge* m = table_.find(s[left].id, s[right].id);
+      const Merge* m = table_.find(s[left].id, s[right].id);
       if (!m) return std::nullopt;
-      return Candidate{m->rank, static_cast<uint32_t>(left), m->merged};
+      return Candidate{table_.rank(m), static_cast<uint32_t>(left), m->merged};
     };
     for (size_t i = 0; i + 1 < s.size(); ++i)
       if (auto c = candidate(i, i + 1)) heap->push_back(*c);
@@ -412,7 +295,7 @@ class Bpe : public TokenModel {
       Symbol& left = s[top.position];
       if (left.id == kNone || left.next < 0) continue;  // merged away meanwhile
       Symbol& right = s[static_cast<size_t>(left.next)];
-      const MergeTable::Merge* m = table_.find(left.id, right.id);
+      const Merge* m = table_.find(left.id, right.id);
       if (!m || m->merged != top.merged) continue;
       left.id = top.merged;
       right.id = kNone;
@@ -431,8 +314,6 @@ class Bpe : public TokenModel {
   std::vector<uint32_t> characters_;  // id of each character below kDirect
   size_t longest_ = 0;
   MergeTable table_;
-  bool cuts_before_mark_ = false;
-  std::vector<char32_t> before_mark_;
 };
 
 }  // namespace
@@ -443,8 +324,9 @@ std::vector<uint32_t> byte_token_ids(const Vocabulary& vocabulary) {
   return ids;
 }
 
-std::unique_ptr<TokenModel> make_bpe(TokenizerSpec* spec, const Vocabulary& vocabulary) {
-  return std::make_unique<Bpe>(spec, vocabulary);
+std::unique_ptr<TokenModel> make_bpe(TokenizerSpec* spec, const MergeText& merges,
+                                     const Vocabulary& vocabulary) {
+  return std::make_unique<Bpe>(spec, merges, vocabulary);
 }
 
 }  // namespace cyb

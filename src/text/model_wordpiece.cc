@@ -99,10 +99,10 @@ std::unique_ptr<TokenModel> make_wordpiece(TokenizerSpec* spec, const Vocabulary
   return std::make_unique<WordPiece>(*spec, vocabulary);
 }
 
-std::unique_ptr<TokenModel> make_token_model(TokenizerSpec* spec, const Vocabulary& vocabulary) {
+std::unique_ptr<TokenModel> make_token_model(TokenizerSpec* spec, const MergeText& merges, const Vocabulary& vocabulary) {
   switch (spec->model) {
     case TokenizerModel::bpe:
-      return make_bpe(spec, vocabulary);
+      return make_bpe(spec, merges, vocabulary);
     case TokenizerModel::unigram:
       return make_unigram(spec, vocabulary);
     case TokenizerModel::wordpiece:

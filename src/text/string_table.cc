@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/string_table.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -41,7 +42,8 @@ uint64_t hash_bytes(std::string_view text) {
 StringIndex::StringIndex(size_t count) {
   size_t size = 16;
   while (size < count * 2) size *= 2;
-  slots_.assign(size, {0, kNone});
+  slots_ = make_aligned<Slot>(size);
+  std::fill_n(slots_.get(), size, Slot{kNone, kNone});
   mask_ = size - 1;
 }
 
@@ -57,7 +59,7 @@ void StringIndex::insert(const StringTable& table, uint32_t index, uint64_t hash
 }
 
 uint32_t StringIndex::find(const StringTable& table, std::string_view text, uint64_t hash) const {
-  if (slots_.empty()) return kNone;
+  if (!slots_) return kNone;
   auto tag = static_cast<uint32_t>(hash >> 32);
   for (uint64_t i = hash & mask_;; i = (i + 1) & mask_) {
     const Slot& slot = slots_[i];

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/aligned_array.h"
+
 namespace cyb {
 
 class StringTable {
@@ -21,6 +23,7 @@ class StringTable {
   void push_back(std::string_view text);  // throws Tokenizer above 4 GiB in all
   void reserve(size_t strings, size_t bytes);
   size_t bytes() const { return bytes_.size(); }
+  std::string_view joined() const { return bytes_; }
   friend bool operator==(const StringTable&, const StringTable&) = default;
 
  private:
@@ -58,7 +61,7 @@ class StringIndex {
     uint32_t tag;  // upper half of the hash
     uint32_t index;
   };
-  std::vector<Slot> slots_;
+  AlignedArray<Slot> slots_;
   uint64_t mask_ = 0;
 };
 

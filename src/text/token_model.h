@@ -45,11 +45,11 @@ class TokenModel {
                              std::vector<ByteRange>* places, Scratch* scratch) const = 0;
 };
 
-// Takes what it needs out of `spec` (merges, scores). Tokenizer error if the description does not fit
-// together.
-std::unique_ptr<TokenModel> make_token_model(TokenizerSpec* spec, const Vocabulary& vocabulary);
+// Takes what it needs out of `spec` (merges, scores); `merges` are those that are not in it. Tokenizer error if the
+// description does not fit together.
+std::unique_ptr<TokenModel> make_token_model(TokenizerSpec* spec, const MergeText& merges, const Vocabulary& vocabulary);
 
-std::unique_ptr<TokenModel> make_bpe(TokenizerSpec* spec, const Vocabulary& vocabulary);
+std::unique_ptr<TokenModel> make_bpe(TokenizerSpec* spec, const MergeText& merges, const Vocabulary& vocabulary);
 std::unique_ptr<TokenModel> make_unigram(TokenizerSpec* spec, const Vocabulary& vocabulary);
 std::unique_ptr<TokenModel> make_wordpiece(TokenizerSpec* spec, const Vocabulary& vocabulary);
 

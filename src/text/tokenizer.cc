@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/utf8_check.h"
 #include "text/added_tokens.h"
 #include "text/alignment.h"
 #include "text/normalizer.h"
@@ -76,13 +77,13 @@ struct Tokenizer::Impl {
   std::vector<TemplateItem> single, pair;
   bool trims_places = false, trim_keeps_first = false;  // spaces are no part of a byte-level token's place
 
-  explicit Impl(TokenizerSpec s) : spec(std::move(s)) {
+  Impl(TokenizerSpec s, const MergeText& merges) : spec(std::move(s)) {
     index_tokens();
     normalizer = Normalizer(spec.normalizer);
     pre_tokenizer = PreTokenizer(spec.pre_tokenizer);
     decoder = TokenDecoder(spec.decoder);
     add_tokens();
-    model = make_token_model(&spec, vocabulary);
+    model = make_token_model(&spec, merges, vocabulary);
     read_post_processor();
   }
 
@@ -97,6 +98,8 @@ struct Tokenizer::Impl {
     vocabulary.special.resize(tokens.size());
     vocabulary.hidden.resize(tokens.size());
     added.resize(tokens.size());
+    // Together valid, each one is where none begins inside of a character.
+    const bool valid = is_utf8(tokens.joined());
     constexpr uint32_t kBatch = 32;
     uint64_t hashes[kBatch];
     auto count = static_cast<uint32_t>(tokens.size());
@@ -109,7 +112,8 @@ struct Tokenizer::Impl {
       for (uint32_t k = 0; k < n; ++k) {
         uint32_t id = base + k;
         if (tokens[id].empty()) continue;
-        if (!utf8_valid(tokens[id])) throw error(ErrorKind::Tokenizer, "token {} is not valid UTF-8", id);
+        if (!valid || (tokens[id][0] & 0xC0) == 0x80)
+          if (!utf8_valid(tokens[id])) throw error(ErrorKind::Tokenizer, "token {} is not valid UTF-8", id);
         vocabulary.index.insert(tokens, id, hashes[k]);
       }
     }
@@ -285,7 +289,14 @@ struct Tokenizer::Impl {
   }
 };
 
-Tokenizer::Tokenizer(TokenizerSpec spec) : impl_(std::make_unique<Impl>(std::move(spec))) {}
+Tokenizer::Tokenizer(TokenizerSpec spec) : Tokenizer(std::move(spec), MergeText{}) {}
+Tokenizer::Tokenizer(TokenizerSpec spec, const MergeText& merges)
+    : impl_(std::make_unique<Impl>(std::move(spec), merges)) {}
+Tokenizer Tokenizer::from_vocab(std::string_view section) {
+  MergeText merges;
+  TokenizerSpec spec = read_vocab(section, &merges);
+  return Tokenizer(std::move(spec), merges);
+}
 Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;

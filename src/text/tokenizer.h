@@ -33,7 +33,7 @@ class Tokenizer {
   // Tokenizer error if the description does not fit together or uses a step that is not known.
   explicit Tokenizer(TokenizerSpec spec);
   // From the text of a `vocab` section.
-  static Tokenizer from_vocab(std::string_view section) { return Tokenizer(read_vocab(section)); }
+  static Tokenizer from_vocab(std::string_view section);
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -85,6 +85,7 @@ class Tokenizer {
 
  private:
   friend class StreamDecoder;
+  Tokenizer(TokenizerSpec spec, const MergeText& merges);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -82,4 +82,13 @@ constexpr uint32_t kMaxTokens = 1u << 22;
 std::string write_vocab(const TokenizerSpec& spec);
 TokenizerSpec read_vocab(std::string_view text);
 
+// Merges that are still lines of a `vocab` section: hundreds of thousands, which only one reader wants.
+struct MergeText {
+  std::string_view vocab;     // the whole section
+  size_t begin = 0, end = 0;  // of the lines
+  uint32_t count = 0;
+};
+// The same; where it can, it leaves the merges in the text, unchecked.
+TokenizerSpec read_vocab(std::string_view text, MergeText* merges);
+
 }  // namespace cyb

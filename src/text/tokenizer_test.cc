@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <random>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
@@ -289,6 +291,63 @@ TEST(Tokenizer, RefusesDescriptionsThatDoNotFit) {
   s = sample();
   s.tokens.push_back("\xFF");
   fails(s, "UTF-8");
+}
+
+// Tens of thousands of merges, some with escapes, read by two threads from the text of a vocab section: the same ids as
+// from the description that was read as a whole.
+TEST(Tokenizer, ReadsMergesOfTheTextAsThoseOfTheDescription) {
+  TokenizerSpec s;
+  std::mt19937 random(3);
+  std::vector<std::string> parts = {"\"", "\\", "\n", "▁"};
+  for (char c = 'a'; c <= 'z'; c++) parts.push_back(std::string(1, c));
+  std::set<std::string> known(parts.begin(), parts.end());
+  while (parts.size() < 45000) {
+    const std::string left = parts[random() % parts.size()], right = parts[random() % std::min<size_t>(parts.size(), 900)];
+    if (left.size() + right.size() > 24 || !known.insert(left + right).second) continue;
+    parts.push_back(left + right);
+    s.merges.push_back(left);
+    s.merges.push_back(right);
+    if (random() % 50 == 0) {  // again: the later rank counts
+      s.merges.push_back(left);
+      s.merges.push_back(right);
+    }
+  }
+  for (const std::string& part : parts) s.tokens.push_back(part);
+  s.added = {{40, true}, {77}};
+  const std::string text = write_vocab(s);
+  MergeText left_there;
+  EXPECT_TRUE(read_vocab(text, &left_there).merges.empty());
+  EXPECT_EQ(left_there.count, s.merges.size() / 2);
+  const Tokenizer whole(s), quick = Tokenizer::from_vocab(text);
+  for (int round = 0; round < 300; round++) {
+    std::string input;
+    while (input.size() < 120) input += parts[random() % parts.size()];
+    EXPECT_EQ(quick.encode(input), whole.encode(input)) << input;
+  }
+}
+
+TEST(Tokenizer, RefusesDamagedMergesOfTheText) {
+  const std::string head = "[model]\ntype = \"BPE\"\n\n[tokens]\n0 = \"a\"\n1 = \"b\"\n2 = \"ab\"\n";
+  EXPECT_NO_THROW(Tokenizer::from_vocab(head + "\n[merges]\n0 = [\"a\", \"b\"]\n"));
+  const std::pair<const char*, const char*> cases[] = {
+      {"0 = [\"a\", \"z\"]\n", "'z'"},
+      {"0 = [\"b\", \"a\"]\n", "merge 0"},
+      {"1 = [\"a\", \"b\"]\n", "line 10"},
+      {"0 = [\"a\", \"b\"]\n0 = [\"a\", \"b\"]\n", "line 11"},
+      {"0 = [\"a\", \"b\"]\n2 = [\"a\", \"b\"]\n", "line 11"},
+      {"0 = [\"a\"]\n1 = [\"a\", \"b\"]\n", "line 10"},
+      {"0 = [\"a\", \"b\"] 7\n1 = [\"a\", \"b\"]\n", "line 10"},
+      {"0 = [\"a\", \"b\"]\n[special]\n9 = {}\n", "token 9"},
+      {"0 = [\"a\", \"b\"]\n[merges]\n1 = [\"a\", \"b\"]\n", "numbered"},
+  };
+  for (auto& [merges, expected] : cases) {
+    try {
+      Tokenizer::from_vocab(head + "\n[merges]\n" + merges);
+      ADD_FAILURE() << merges;
+    } catch (const Error& e) {
+      EXPECT_NE(e.message().find(expected), std::string::npos) << e.message() << " of " << merges;
+    }
+  }
 }
 
 // Near linear: a mistake here would take minutes, and the test's time limit ends it.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/utf8_check.h"
+
 namespace cyb {
 
 int64_t utf8_count(std::string_view text) {
@@ -70,7 +72,7 @@ size_t valid_length(std::string_view bytes) {
 
 }  // namespace
 
-bool utf8_valid(std::string_view bytes) { return valid_length(bytes) == bytes.size(); }
+bool utf8_valid(std::string_view bytes) { return is_utf8(bytes); }
 
 std::string utf8_sanitize(std::string_view bytes) {
   std::string out;
