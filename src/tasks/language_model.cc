@@ -2,6 +2,7 @@
 #include "tasks/language_model.h"
 
 #include <algorithm>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "base/system_memory.h"
@@ -131,7 +132,10 @@ LanguageModel::LanguageModel(std::shared_ptr<const ModelFile> file, const OpenOp
     throw error(ErrorKind::UnsupportedModel, "'{}' does not generate text: its program has no graph 'decode'",
                 path)
         .advise("cyb-llm show {} tells what it is for; run it with --input name=file.npy", path);
-  tokenizer_ = std::make_unique<Tokenizer>(Tokenizer::from_vocab(file_->section("vocab")));
+  // The vocabulary is most of the work of opening: the rest is done beside it. A failure here waits for it.
+  std::future<std::unique_ptr<Tokenizer>> tokenizer = std::async(std::launch::async, [this] {
+    return std::make_unique<Tokenizer>(Tokenizer::from_vocab(file_->section("vocab")));
+  });
   if (file_->has_section("chat") && !file_->section("chat").empty())
     chat_ = ChatTemplate::parse(file_->section("chat"), path + ", section chat");
   backends_ = open_backends(options.backend, options.threads);
@@ -151,6 +155,7 @@ LanguageModel::LanguageModel(std::shared_ptr<const ModelFile> file, const OpenOp
   generator_ = std::make_unique<Generator>(*session_, config().integer("architecture.vocab_size"));
   for (const ir::Graph& g : program_.graphs)
     for (const ir::Node& n : g.nodes) any_cut_ &= !looks_at_length(n);
+  tokenizer_ = tokenizer.get();
 }
 
 LanguageModel::~LanguageModel() = default;
