@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every second layer's windows are shifted by half: the picture is rolled, and what was not neighbouring
-// before does not see each other (segments of the attention).
+// before does not see each other (segments of the attention). Version 2 compares directions of queries and
+// keys, computes its biases from the logarithms of distances, and has its norms behind the branches.
 #include "families/swin_style.h"
+
+#include <cmath>
 
 #include "families/settings.h"
 #include "families/vit_layers.h"
@@ -17,10 +20,11 @@ const std::string kPart = "architecture.";
 
 struct Model {
   int64_t channels, height, width, patch, embedding, window, labels = 0;
-  std::vector<int64_t> depths, heads;
+  std::vector<int64_t> depths, heads, trained_windows;  // the last: of version 2, for each stage; 0: as it is
   double eps, mlp_ratio;
   Activation act;
   bool qkv_bias, positions;
+  bool second = false;  // version 2
 };
 
 void complete(Config& c) {
@@ -31,6 +35,10 @@ void complete(Config& c) {
   set_default(c, kPart + "depths", std::vector<int64_t>{2, 2, 6, 2});
   set_default(c, kPart + "num_heads", std::vector<int64_t>{3, 6, 12, 24});
   set_default(c, kPart + "window_size", 7);
+  const bool second = c.text("model_type") == "swinv2";
+  if (second)
+    set_default(c, kPart + "pretrained_window_sizes",
+                std::vector<int64_t>(c.integers(kPart + "depths").size(), 0));
   set_default(c, kPart + "mlp_ratio", 4);
   set_default(c, kPart + "qkv_bias", true);
   set_default(c, kPart + "use_absolute_embeddings", false);
@@ -42,7 +50,7 @@ void complete(Config& c) {
   keep_settings(c, "architecture",
                 {"image_size", "patch_size", "num_channels", "embed_dim", "depths", "num_heads",
                  "window_size", "mlp_ratio", "qkv_bias", "use_absolute_embeddings", "hidden_act",
-                 "layer_norm_eps", "head", "labels", "problem_type"});
+                 "layer_norm_eps", "head", "labels", "problem_type", "pretrained_window_sizes"});
   c.set("inputs", std::vector<std::string>{"picture"});
   c.set("task", classes ? "classify" : "embed");
 }
@@ -65,6 +73,14 @@ Model read(const Config& c) {
     if (m.depths[i] < 1 || m.depths[i] > 1000 || m.heads[i] < 1 || width > 1 << 24 || width % m.heads[i] != 0)
       throw c.invalid(kPart + "num_heads", "stage {}: {} layers, {} heads over {} channels", i, m.depths[i],
                       m.heads[i], width);
+  m.second = c.text("model_type") == "swinv2";
+  if (m.second) {
+    m.trained_windows = c.integers(kPart + "pretrained_window_sizes");
+    for (const int64_t w : m.trained_windows)
+      if (w < 0 || w > 1024 || m.trained_windows.size() < m.depths.size())
+        throw c.invalid(kPart + "pretrained_window_sizes", "{} sizes for {} stages, one of them {}",
+                        m.trained_windows.size(), m.depths.size(), w);
+  }
   m.mlp_ratio = c.real(kPart + "mlp_ratio");
   if (!(m.mlp_ratio > 0 && m.mlp_ratio < 1000))
     throw c.invalid(kPart + "mlp_ratio", "{} is out of range", m.mlp_ratio);
@@ -94,7 +110,7 @@ class Swin {
     for (size_t stage = 0; stage < m_.depths.size(); stage++) {
       const std::string name = "encoder.layers." + std::to_string(stage) + ".";
       for (int64_t i = 0; i < m_.depths[stage]; i++)
-        x = layer(x, name + "blocks." + std::to_string(i) + ".", m_.heads[stage], i % 2 == 1,
+        x = layer(x, name + "blocks." + std::to_string(i) + ".", stage, i % 2 == 1,
                   "." + std::to_string(stage) + "." + std::to_string(i));
       if (stage + 1 < m_.depths.size()) x = merge(x, name + "downsample.", "." + std::to_string(stage));
     }
@@ -173,9 +189,37 @@ class Swin {
     return n_.b.op(Op::Tile, {one, repeats}, NoAttrs{}, "segments" + at);
   }
 
+  // f32[(2 · size − 1)², H]: biases of version 2 from the logarithms of distances.
+  ValueId distance_biases(const std::string& name, int64_t heads, int64_t size, int64_t trained,
+                          const std::string& at) {
+    const int64_t wide = 2 * size - 1;
+    const auto most = static_cast<float>(std::max<int64_t>(trained > 0 ? trained - 1 : size - 1, 1));
+    const auto place = [&](int64_t i) {
+      const float d = static_cast<float>(i - (size - 1)) / most * 8;
+      return std::copysign(std::log2(std::abs(d) + 1) / 3.0f, d);
+    };
+    std::vector<float> places;
+    for (int64_t y = 0; y < wide; y++)
+      for (int64_t x = 0; x < wide; x++) {
+        places.push_back(place(y));
+        places.push_back(place(x));
+      }
+    ValueId b = n_.b.graph().add_constant("distances" + at, Tensor::f32({wide * wide, 2}, places));
+    constexpr int64_t kInner = 512;
+    b = n_.linear(b, name + ".0", kInner, 2, true, "distances.up" + at);
+    b = n_.b.op(Op::Relu, {b}, NoAttrs{}, "distances.act" + at);
+    b = n_.linear(b, name + ".2", heads, kInner, false, "distances.down" + at);
+    b = n_.b.op(Op::Sigmoid, {b}, NoAttrs{}, "distances.sigmoid" + at);
+    return n_.mul(b, constant(16, "sixteen" + at), "distances.bias" + at);
+  }
+
+  ValueId constant(float value, const std::string& name) {
+    return n_.b.graph().add_constant(name, Tensor::f32(Shape{}, {value}));
+  }
+
   // f32[1, H, T, T] from a table of the differences of places.
-  ValueId bias(const std::string& name, int64_t heads, int64_t size, const std::string& at) {
-    const int64_t wide = 2 * m_.window - 1, used = 2 * size - 1;
+  ValueId bias(const std::string& name, int64_t heads, int64_t size, int64_t trained, const std::string& at) {
+    const int64_t wide = 2 * (m_.second ? size : m_.window) - 1, used = 2 * size - 1;
     if (used != wide)
       throw error(ErrorKind::UnsupportedModel, "windows of {} where the table is for {}", size, m_.window)
           .advise("the picture is too small for this model");
@@ -189,17 +233,23 @@ class Swin {
     const auto center = static_cast<int32_t>((size - 1) * wide + size - 1);
     index = n_.add(index, g.add_constant("place.center" + at, Tensor::i32(Shape{}, {center})),
                    "place.index" + at);
-    ValueId b =
-        n_.b.op(Op::Gather, {n_.weight(name, {wide * wide, heads}), index}, AxisAttrs{0}, "bias.pairs" + at);
+    const ValueId table =
+        m_.second ? distance_biases(name + "continuous_position_bias_mlp", heads, size, trained, at)
+                  : n_.weight(name + "relative_position_bias_table", {wide * wide, heads});
+    ValueId b = n_.b.op(Op::Gather, {table, index}, AxisAttrs{0}, "bias.pairs" + at);
     b = n_.permute(b, {2, 0, 1}, "bias.heads" + at);
     return n_.b.op(Op::Unsqueeze, {b}, AxesAttrs{{0}}, "bias" + at);
   }
 
-  ValueId layer(ValueId x, const std::string& name, int64_t heads, bool shifted, const std::string& at) {
-    const int64_t small = std::min(h_, w_), size = std::min(m_.window, small);
+  ValueId layer(ValueId x, const std::string& name, size_t stage, bool shifted, const std::string& at) {
+    const int64_t heads = m_.heads[stage];
+    // Version 2 settles windows by halving the first grid, rounded down.
+    const int64_t rows = m_.second ? (m_.height + m_.patch - 1) / m_.patch >> stage : h_;
+    const int64_t columns = m_.second ? (m_.width + m_.patch - 1) / m_.patch >> stage : w_;
+    const int64_t small = std::max<int64_t>(std::min(rows, columns), 1), size = std::min(m_.window, small);
     const int64_t shift = shifted && small > m_.window ? m_.window / 2 : 0;
     const int64_t h = (h_ + size - 1) / size * size, w = (w_ + size - 1) / size * size;
-    ValueId y = n_.norm(x, name + "layernorm_before", width_, m_.eps, "n1" + at);
+    ValueId y = m_.second ? x : n_.norm(x, name + "layernorm_before", width_, m_.eps, "n1" + at);
     if (h != h_ || w != w_) y = padded(y, h - h_, w - w_, "padded" + at);
     if (shift > 0) y = rolled(y, h, w, shift, "rolled" + at);
     y = windows(y, h, w, size, at);
@@ -208,29 +258,57 @@ class Swin {
     } parts[] = {{"attention.self.query", "q"}, {"attention.self.key", "k"}, {"attention.self.value", "v"}};
     std::vector<ValueId> operands;
     for (const auto& part : parts) {
-      const ValueId v = n_.linear(y, name + part.name, width_, width_, m_.qkv_bias, part.result + at);
+      const bool biased = m_.qkv_bias && !(m_.second && *part.result == 'k');
+      const ValueId v = n_.linear(y, name + part.name, width_, width_, biased, part.result + at);
       operands.push_back(
           n_.reshape(v, {0, 0, heads, width_ / heads}, std::string(part.result) + ".heads" + at));
     }
+    SdpaAttrs attrs;
+    if (m_.second) {
+      operands[0] =
+          n_.mul(direction(operands[0], "q.direction" + at), sharpness(name, heads, at), "q.sharp" + at);
+      operands[1] = direction(operands[1], "k.direction" + at);
+      attrs.scale = 1;
+    }
     operands.resize(kSdpaSegments + 1, kNone);
-    operands[kSdpaBias] = bias(name + "attention.self.relative_position_bias_table", heads, size, at);
+    operands[kSdpaBias] =
+        bias(name + "attention.self.", heads, size, m_.second ? m_.trained_windows[stage] : 0, at);
     if (shift > 0)
       operands[kSdpaSegments] = segments(x, h, w, size, shift, at);
     else
       operands.resize(kSdpaBias + 1);
-    ValueId a = n_.b.op(Op::Sdpa, std::move(operands), SdpaAttrs{}, "a" + at);
+    ValueId a = n_.b.op(Op::Sdpa, std::move(operands), std::move(attrs), "a" + at);
     a = n_.reshape(a, {0, 0, width_}, "a.flat" + at);
     a = n_.linear(a, name + "attention.output.dense", width_, width_, true, "o" + at);
     a = joined(a, h, w, size, at);
     if (shift > 0) a = rolled(a, h, w, -shift, "unrolled" + at);
     if (h != h_) a = n_.slice(a, 1, 0, h_, "a.rows" + at);
     if (w != w_) a = n_.slice(a, 2, 0, w_, "a.columns" + at);
+    if (m_.second) a = n_.norm(a, name + "layernorm_before", width_, m_.eps, "n1" + at);
     x = n_.add(x, a, "h" + at);
     const auto ffn = static_cast<int64_t>(m_.mlp_ratio * static_cast<double>(width_));
-    ValueId f = n_.norm(x, name + "layernorm_after", width_, m_.eps, "n2" + at);
+    ValueId f = m_.second ? x : n_.norm(x, name + "layernorm_after", width_, m_.eps, "n2" + at);
     f = n_.linear(f, name + "intermediate.dense", ffn, width_, true, "up" + at);
     f = n_.linear(n_.activate(f, m_.act, "act" + at), name + "output.dense", width_, ffn, true, "down" + at);
+    if (m_.second) f = n_.norm(f, name + "layernorm_after", width_, m_.eps, "n2" + at);
     return n_.add(x, f, "x" + at);
+  }
+
+  // x over its length along the last axis; zeros, as padding gives them, stay.
+  ValueId direction(ValueId x, const std::string& name) {
+    ValueId s = n_.mul(x, x, name + ".squares");
+    s = n_.b.op(Op::ReduceSum, {s}, ReduceAttrs{{-1}, true, false}, name + ".sum");
+    s = n_.b.op(Op::Sqrt, {s}, NoAttrs{}, name + ".length");
+    s = n_.b.op(Op::Max, {s, constant(1e-12f, name + ".least")}, NoAttrs{}, name + ".divisor");
+    return n_.b.op(Op::Div, {x, s}, NoAttrs{}, name);
+  }
+
+  // f32[H, 1]: what cosines are multiplied by, at most 100.
+  ValueId sharpness(const std::string& name, int64_t heads, const std::string& at) {
+    ValueId s = n_.weight(name + "attention.self.logit_scale", {heads, 1, 1});
+    s = n_.b.op(Op::Min, {s, constant(std::log(100.0f), "sharpest" + at)}, NoAttrs{}, "sharpness.log" + at);
+    s = n_.b.op(Op::Exp, {s}, NoAttrs{}, "sharpness.heads" + at);
+    return n_.reshape(s, {heads, 1}, "sharpness" + at);
   }
 
   // Four neighbours become one of twice the channels.
@@ -241,8 +319,9 @@ class Swin {
     // Along the channels: rows change first.
     x = n_.permute(x, {0, 1, 3, 4, 2, 5}, "merge.turned" + at);
     x = n_.reshape(x, {0, h_, w_, 4 * width_}, "merge.four" + at);
-    x = n_.norm(x, name + "norm", 4 * width_, 1e-5, "merge.norm" + at);
+    if (!m_.second) x = n_.norm(x, name + "norm", 4 * width_, 1e-5, "merge.norm" + at);
     x = n_.linear(x, name + "reduction", 2 * width_, 4 * width_, false, "merged" + at);
+    if (m_.second) x = n_.norm(x, name + "norm", 2 * width_, 1e-5, "merge.norm" + at);
     width_ *= 2;
     return x;
   }
@@ -273,7 +352,7 @@ Program build(const Config& c) {
 }  // namespace
 
 Family swin_style() {
-  static constexpr const char* types[] = {"swin"};
+  static constexpr const char* types[] = {"swin", "swinv2"};
   return {"SwinStyle", types, complete, build};
 }
 

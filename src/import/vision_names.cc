@@ -23,6 +23,7 @@ constexpr Rules kRules[] = {
     {"dinov2_with_registers", "dinov2_with_registers.", true, false},
     {"dinov3_vit", "dinov3_vit.", true, false},
     {"swin", "swin.", true, false},
+    {"swinv2", "swinv2.", true, false},
     {"convnext", "convnext.", true, false},
     {"convnextv2", "convnextv2.", true, false},
     {"clip", nullptr, false, false},
@@ -49,7 +50,8 @@ bool is_classifier(const std::string& name) {
 
 // Why the reference does not read the tensor; null: it does.
 const char* unread(const std::string& name, const Rules& rules, const std::string& head, bool mean_pooled) {
-  if (name.ends_with("position_ids") || name.ends_with("relative_position_index"))
+  if (name.ends_with("position_ids") || name.ends_with("relative_position_index") ||
+      name.ends_with("relative_coords_table"))
     return "a buffer that counts";
   if (name == "embeddings.mask_token") return "for training with masked patches";
   if (is_classifier(name) && head == "none") return "the head for classes";

@@ -37,6 +37,8 @@ NAMES = {
     "beit": ("beit", [(16, 16)], {}), "beit_first": ("beit_absolute_first", [(16, 16)], {}),
     "beit_classes": ("beit_cls", [(16, 16)], {}),
     "swin": ("swin", [(32, 32)], {}), "swin_classes": ("swin_cls", [(32, 32)], {}), "swin_padded": ("swin_padded", [(44, 44)], {}),
+    "swinv2": ("swinv2", [(32, 32)], {}), "swinv2_classes": ("swinv2_cls", [(32, 32)], {}),
+    "swinv2_padded": ("swinv2_padded", [(44, 44)], {}),
     "convnext": ("convnext", [(32, 32), (64, 36)], {}), "convnext_classes": ("convnext_cls", [(32, 32)], {}),
     "convnextv2_classes": ("convnextv2_cls", [(32, 32), (48, 64)], {}),
     "clip": ("clip", [(16, 16), (24, 20)], RESIZED), "clip_text": ("clip_text_sd15", [], {}),
@@ -52,7 +54,7 @@ def tensor_rules(model):
     rules = []
     for name, shape in sorted(tiny_models.checkpoint_tensors(model).items()):
         base, std = 0.0, 0.3
-        if name in ("logit_scale", "logit_bias"):
+        if name in ("logit_scale", "logit_bias") or name.endswith(".logit_scale"):
             base, std = 1.5, 0.2
         elif len(shape) <= 1 or "grn" in name:
             one = name.endswith("weight") and "grn" not in name or "lambda" in name or "layer_scale" in name
