@@ -73,6 +73,10 @@ bool dots_run(Dots dots) {
     case Dots::avxvnni:
       __builtin_cpu_init();
       return probe() >= Isa::avx2 && __builtin_cpu_supports("avxvnni");
+    case Dots::amx: {
+      static const bool granted = probe() == Isa::avx512 && probe_amx();
+      return granted;
+    }
 #elif defined(__aarch64__) && defined(__linux__)
     case Dots::neon_dot: return (getauxval(AT_HWCAP) >> 20 & 1) != 0;                                   // ASIMDDP
     case Dots::neon_i8mm: return dots_run(Dots::neon_dot) && (getauxval(AT_HWCAP2) >> 13 & 1) != 0;  // I8MM
@@ -93,7 +97,7 @@ struct Level {
 constexpr Level kLevels[] = {{"scalar", Isa::scalar, Dots::none},     {"neon", Isa::neon, Dots::none},
                              {"neon-dot", Isa::neon, Dots::neon_dot}, {"neon-i8mm", Isa::neon, Dots::neon_i8mm},
                              {"avx2", Isa::avx2, Dots::none},         {"avxvnni", Isa::avx2, Dots::avxvnni},
-                             {"avx512", Isa::avx512, Dots::none}};
+                             {"avx512", Isa::avx512, Dots::none},     {"amx", Isa::avx512, Dots::amx}};
 
 Level detect() {
   const char* wanted = std::getenv("CYB_ISA");
@@ -106,7 +110,7 @@ Level detect() {
     if (level.runs()) best = level;
   }
   if (wanted && *wanted)
-    throw error(ErrorKind::Usage, "CYB_ISA={} is not one of scalar, neon, neon-dot, neon-i8mm, avx2, avxvnni, avx512",
+    throw error(ErrorKind::Usage, "CYB_ISA={} is not one of scalar, neon, neon-dot, neon-i8mm, avx2, avxvnni, avx512, amx",
                 wanted);
   return best;
 }
@@ -120,14 +124,6 @@ const Level& detected() {
 
 Isa detect_isa() { return detected().isa; }
 Dots detect_dots() { return detected().dots; }
-
-bool has_amx() {
-  static const bool found = [] {
-    const char* wanted = std::getenv("CYB_ISA");
-    return !(wanted && *wanted) && detect_isa() == Isa::avx512 && probe_amx();
-  }();
-  return found;
-}
 
 const char* isa_name(Isa isa, Dots dots) {
   for (const Level& level : kLevels)
@@ -144,7 +140,7 @@ std::string describe_cpu() {
       if (colon != std::string::npos && colon + 2 <= line.size()) model = line.substr(colon + 2);
       break;
     }
-  return model + ", " + isa_name(detect_isa(), detect_dots()) + (has_amx() ? " with amx" : "");
+  return model + ", " + isa_name(detect_isa(), detect_dots());
 }
 
 }  // namespace cyb

@@ -14,14 +14,10 @@ const char* to_string(Isa isa);
 // The best level of this machine; the environment variable CYB_ISA (scalar, avx2, avx512, neon) lowers it.
 Isa detect_isa();
 
-// Whether 8-bit tile products (AMX-INT8) may be used beside AVX-512: the processor has them, the system
-// grants them to this process, which is asked for here, and CYB_ISA is not set.
-bool has_amx();
-
 // Whether kernels of `isa` run on a machine of level `machine`.
 bool isa_runs_on(Isa isa, Isa machine);
 
-// "AMD EPYC …, avx512" or "…, avx512 with amx" for status output.
+// "AMD EPYC …, avx512" or "…, amx" for status output.
 std::string describe_cpu();
 
 }  // namespace cyb

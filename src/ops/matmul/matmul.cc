@@ -106,8 +106,10 @@ const MatmulKernels& matmul_kernels(Isa isa, Dots dots) {
       static const MatmulKernels vnni = with(matmul_kernels_avx2, q8_products_avxvnni);
       return dots == Dots::avxvnni ? vnni : matmul_kernels_avx2;
     }
-    case Isa::avx512:
-      return has_amx() ? matmul_kernels_amx : matmul_kernels_avx512;
+    case Isa::avx512: {
+      static const MatmulKernels amx = with(matmul_kernels_avx512, q8_products_amx);
+      return dots == Dots::amx ? amx : matmul_kernels_avx512;
+    }
 #elif defined(__aarch64__)
     case Isa::neon: {
       static const MatmulKernels dot = with(matmul_kernels_neon, q8_products_neon_dot),

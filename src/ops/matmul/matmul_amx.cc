@@ -109,21 +109,9 @@ void tile_products(const MatmulArgs& args, const MatmulRange& range) {
         args, {whole, range.row_end, range.group_begin, range.group_end});
 }
 
-void f32_products(const MatmulArgs& args, const MatmulRange& range) {
-  matmul_kernels_avx512.f32_acts[static_cast<int>(args.w.encoding)](args, range);
-}
-
-void dense_products(const DenseArgs& args, int64_t batch, const MatmulRange& range) {
-  matmul_kernels_avx512.dense(args, batch, range);
-}
-
 }  // namespace
 
-const MatmulKernels matmul_kernels_amx = {
-    Isa::avx512,
-    quantize_row,
-    {nullptr, nullptr, tile_products<CodesQ8>, tile_products<CodesQ4>, tile_products<CodesTernary>},
-    {f32_products, f32_products, f32_products, f32_products, f32_products},
-    dense_products};
+const Q8Products q8_products_amx = {
+    {nullptr, nullptr, tile_products<CodesQ8>, tile_products<CodesQ4>, tile_products<CodesTernary>}};
 
 }  // namespace cyb

@@ -16,8 +16,8 @@ extern const MatmulKernels matmul_kernels_scalar;
 #if defined(__x86_64__)
 extern const MatmulKernels matmul_kernels_avx2;
 extern const MatmulKernels matmul_kernels_avx512;
-extern const MatmulKernels matmul_kernels_amx;  // for machines where has_amx(); its level is avx512 too
 extern const Q8Products q8_products_avxvnni;
+extern const Q8Products q8_products_amx;
 #elif defined(__aarch64__)
 extern const MatmulKernels matmul_kernels_neon;
 extern const Q8Products q8_products_neon_dot;

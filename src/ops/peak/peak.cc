@@ -19,7 +19,7 @@ extern const PeakKernels kPeak_neon;
 
 const PeakKernels& peak_kernels(Isa isa) {
 #if defined(__x86_64__)
-  if (isa == Isa::avx512) return has_amx() ? kPeak_amx : kPeak_avx512;
+  if (isa == Isa::avx512) return detect_dots() == Dots::amx ? kPeak_amx : kPeak_avx512;
   if (isa == Isa::avx2) return detect_dots() == Dots::avxvnni ? kPeak_avxvnni : kPeak_avx2;
 #elif defined(__aarch64__)
   if (isa == Isa::neon) return kPeak_neon;
