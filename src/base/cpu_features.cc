@@ -109,9 +109,11 @@ Level detect() {
     }
     if (level.runs()) best = level;
   }
-  if (wanted && *wanted)
-    throw error(ErrorKind::Usage, "CYB_ISA={} is not one of scalar, neon, neon-dot, neon-i8mm, avx2, avxvnni, avx512, amx",
-                wanted);
+  if (wanted && *wanted) {
+    std::string names;
+    for (const Level& level : kLevels) names += (names.empty() ? "" : ", ") + std::string(level.name);
+    throw error(ErrorKind::Usage, "CYB_ISA={} is not one of {}", wanted, names);
+  }
   return best;
 }
 

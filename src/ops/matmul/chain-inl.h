@@ -24,23 +24,29 @@ struct Ahead {
   int64_t step;  // bytes
 };
 
-// Totals (kPanel apart) = [totals +] chain, for ROWS rows and VECS·kWide columns. x is read as it lies. Rows
-// are addressed in threes from pointers that move: with one pointer a row the registers do not suffice, and
-// the loop runs at 94 % of its speed.
+// The chains of ROWS rows of x and VECS·kWide columns of a panel. x is read as it lies. Rows are addressed in
+// threes from pointers that move: with one pointer a row the registers do not suffice, and the loop runs at
+// 94 % of its speed.
 template <int ROWS, int VECS>
-void chain_tile(int64_t depth, const float* x, int64_t ldx, const float* panel, int64_t ldp, float* total,
-                bool first, Ahead ahead) {
+struct Chains {
+  static constexpr int kBases = (ROWS + 2) / 3;
   VW acc[ROWS][VECS];
-#pragma GCC unroll 16
-  for (int i = 0; i < ROWS; i++)
-#pragma GCC unroll 4
-    for (int v = 0; v < VECS; v++) acc[i][v] = vw_zero();
-  constexpr int kBases = (ROWS + 2) / 3;
   const float* base[kBases];
+  int64_t ldx;
+  const char* fetch;
+  int64_t fetch_step;
+
+  __attribute__((always_inline)) Chains(const float* x, int64_t ld, Ahead ahead)
+      : ldx(ld), fetch(static_cast<const char*>(ahead.at)), fetch_step(ahead.step) {
+#pragma GCC unroll 16
+    for (int i = 0; i < ROWS; i++)
 #pragma GCC unroll 4
-  for (int b = 0; b < kBases; b++) base[b] = x + 3 * b * ldx;
-  const auto* fetch = static_cast<const char*>(ahead.at);
-  for (int64_t k = 0; k < depth; k++) {
+      for (int v = 0; v < VECS; v++) acc[i][v] = vw_zero();
+#pragma GCC unroll 4
+    for (int b = 0; b < kBases; b++) base[b] = x + 3 * b * ldx;
+  }
+  // The next column of x, with that of the panel.
+  __attribute__((always_inline)) void step(const float* panel) {
     VW w[VECS];
 #pragma GCC unroll 4
     for (int v = 0; v < VECS; v++) w[v] = vw_load(panel + v * kWide);
@@ -51,21 +57,31 @@ void chain_tile(int64_t depth, const float* x, int64_t ldx, const float* panel, 
 #pragma GCC unroll 4
       for (int v = 0; v < VECS; v++) acc[i][v] = vw_fma(a, w[v], acc[i][v]);
     }
-    panel += ldp;
-    fetch += ahead.step;
+    fetch += fetch_step;
 #pragma GCC unroll 4
     for (int b = 0; b < kBases; b++) {
       base[b]++;
       asm("" : "+r"(base[b]));
     }
   }
+  // Totals (kPanel apart) = [totals +] chains.
+  __attribute__((always_inline)) void add_to(float* total, bool first) const {
 #pragma GCC unroll 16
-  for (int i = 0; i < ROWS; i++)
+    for (int i = 0; i < ROWS; i++)
 #pragma GCC unroll 4
-    for (int v = 0; v < VECS; v++) {
-      float* t = total + i * kPanel + v * kWide;
-      vw_store(t, vw_add(first ? vw_zero() : vw_load(t), acc[i][v]));
-    }
+      for (int v = 0; v < VECS; v++) {
+        float* t = total + i * kPanel + v * kWide;
+        vw_store(t, vw_add(first ? vw_zero() : vw_load(t), acc[i][v]));
+      }
+  }
+};
+
+template <int ROWS, int VECS>
+void chain_tile(int64_t depth, const float* x, int64_t ldx, const float* panel, int64_t ldp, float* total,
+                bool first, Ahead ahead) {
+  Chains<ROWS, VECS> chains(x, ldx, ahead);
+  for (int64_t k = 0; k < depth; k++, panel += ldp) chains.step(panel);
+  chains.add_to(total, first);
 }
 
 using ChainTile = void (*)(int64_t, const float*, int64_t, const float*, int64_t, float*, bool, Ahead);
@@ -92,7 +108,6 @@ template <class E>
 __attribute__((noinline)) void chain_expand(const uint8_t* data, int64_t k, int64_t group, int64_t begin,
                                             int64_t depth, const float* x, int64_t ldx, float* panel,
                                             float* total, bool first, Ahead ahead) {
-  constexpr int kVecs = kTileColumns / kWide, kBases = (kRowTile + 2) / 3;
   const auto piece = [&](int64_t at, int j) __attribute__((always_inline)) {
     float* out = panel + (at + 4 * j) * kPanel;
 #pragma GCC unroll 8
@@ -105,49 +120,17 @@ __attribute__((noinline)) void chain_expand(const uint8_t* data, int64_t k, int6
   };
 #pragma GCC unroll 8
   for (int j = 0; j < 8; j++) piece(0, j);
-  VW acc[kRowTile][kVecs];
-#pragma GCC unroll 16
-  for (int i = 0; i < kRowTile; i++)
-#pragma GCC unroll 4
-    for (int v = 0; v < kVecs; v++) acc[i][v] = vw_zero();
-  const float* base[kBases];
-#pragma GCC unroll 4
-  for (int b = 0; b < kBases; b++) base[b] = x + 3 * b * ldx;
-  const auto* fetch = static_cast<const char*>(ahead.at);
+  Chains<kRowTile, kTileColumns / kWide> chains(x, ldx, ahead);
   const float* row = panel;
   for (int64_t at = 0; at < depth; at += 32) {
     const bool more = at + 32 < depth;
 #pragma GCC unroll 8
     for (int j = 0; j < 8; j++) {
       if (more) piece(at + 32, j);
-      for (int c = 0; c < 4; c++) {
-        VW w[kVecs];
-#pragma GCC unroll 4
-        for (int v = 0; v < kVecs; v++) w[v] = vw_load(row + v * kWide);
-        __builtin_prefetch(fetch, 0, 2);
-#pragma GCC unroll 16
-        for (int i = 0; i < kRowTile; i++) {
-          const VW a = vw_set1(base[i / 3][i % 3 * ldx]);
-#pragma GCC unroll 4
-          for (int v = 0; v < kVecs; v++) acc[i][v] = vw_fma(a, w[v], acc[i][v]);
-        }
-        row += kPanel;
-        fetch += ahead.step;
-#pragma GCC unroll 4
-        for (int b = 0; b < kBases; b++) {
-          base[b]++;
-          asm("" : "+r"(base[b]));
-        }
-      }
+      for (int c = 0; c < 4; c++, row += kPanel) chains.step(row);
     }
   }
-#pragma GCC unroll 16
-  for (int i = 0; i < kRowTile; i++)
-#pragma GCC unroll 4
-    for (int v = 0; v < kVecs; v++) {
-      float* t = total + i * kPanel + v * kWide;
-      vw_store(t, vw_add(first ? vw_zero() : vw_load(t), acc[i][v]));
-    }
+  chains.add_to(total, first);
 }
 
 // Any number of rows, in as few tiles as hold them, of nearly the same height: a low last one would wait for

@@ -164,16 +164,16 @@ __attribute__((noinline)) void finish_panel(const MatmulArgs& args, int64_t row,
   const WeightMatrix& w = args.w;
   const int64_t whole = w.row_scale ? 0 : min64(columns, w.n - n) / 8 * 8;
   const V8 factor = v8_set1(w.factor), factor2 = v8_set1(w.factor2);
-  float* y = args.y + row * args.ldy + n;
-  if (whole)
-    for (int64_t i = 0; i < rows; i++, y += args.ldy, total += kPanel)
-      for (int64_t j = 0; j < whole; j += 8) {
-        V8 v = v8_mul(v8_mul(v8_load(total + j), factor), factor2);
-        if (args.bias) v = v8_add(v, v8_load(args.bias + n + j));
-        if (args.accumulate) v = v8_add(v8_load(y + j), v);
-        v8_store(y + j, v);
-      }
-  if (whole) total -= rows * kPanel;
+  for (int64_t i = 0; i < rows; i++) {
+    float* y = args.y + (row + i) * args.ldy + n;
+    const float* t = total + i * kPanel;
+    for (int64_t j = 0; j < whole; j += 8) {
+      V8 v = v8_mul(v8_mul(v8_load(t + j), factor), factor2);
+      if (args.bias) v = v8_add(v, v8_load(args.bias + n + j));
+      if (args.accumulate) v = v8_add(v8_load(y + j), v);
+      v8_store(y + j, v);
+    }
+  }
   for (int64_t j = whole; j < columns; j += 8) finish(args, row, rows, n + j, total + j, kPanel);
 }
 

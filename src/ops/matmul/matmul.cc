@@ -57,14 +57,20 @@ MatmulRange tile_range(const Cut& c, int64_t m, int64_t n, int64_t tile) {
           std::min((g + 1) * c.groups, ceil_div<int64_t>(n, 8))};
 }
 
-// f(tile) for all tiles, one at a time: they are large, and pieces of several would end unevenly.
+// f(tile) for all tiles. `long_ones`: one at a time, since pieces of several would end unevenly.
 template <class F>
-void each_tile(ThreadPool& pool, int64_t tiles, F&& f) {
+void each_tile(ThreadPool& pool, int64_t tiles, bool long_ones, F&& f) {
+  if (!long_ones)
+    return pool.parallel_for(tiles, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t t = begin; t < end; t++) f(t);
+    });
   std::atomic<int64_t> next{0};
   pool.parallel_for(std::min<int64_t>(pool.threads(), tiles), 1, [&](int64_t, int64_t, int) {
     for (int64_t t; (t = next.fetch_add(1, std::memory_order_relaxed)) < tiles;) f(t);
   });
 }
+// Tiles of f32 activations are long from so many rows on.
+constexpr int64_t kLongRows = 9;
 
 constexpr int kAtOnce = 8;
 
@@ -141,21 +147,12 @@ void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs
                   static_cast<int64_t>(weight_bytes(a.w.encoding, a.w.n, a.w.k, a.w.tiled)) / groups, 1,
                   pool.threads());
     tiles += cuts[i].tiles();
-    long_tiles = long_tiles && !a.xq && a.m > 8;
+    long_tiles = long_tiles && !a.xq && a.m >= kLongRows;
   }
-  if (long_tiles)
-    return each_tile(pool, tiles, [&](int64_t tile) {
-      int i = 0;
-      for (; tile >= cuts[i].tiles(); i++) tile -= cuts[i].tiles();
-      matmul_range(kernels, args[i], tile_range(cuts[i], args[i].m, args[i].w.n, tile));
-    });
-  pool.parallel_for(tiles, 1, [&](int64_t begin, int64_t end, int) {
+  each_tile(pool, tiles, long_tiles, [&](int64_t tile) {
     int i = 0;
-    int64_t first = 0;
-    for (int64_t t = begin; t < end; t++) {
-      while (t - first >= cuts[i].tiles()) first += cuts[i++].tiles();
-      matmul_range(kernels, args[i], tile_range(cuts[i], args[i].m, args[i].w.n, t - first));
-    }
+    for (; tile >= cuts[i].tiles(); i++) tile -= cuts[i].tiles();
+    matmul_range(kernels, args[i], tile_range(cuts[i], args[i].m, args[i].w.n, tile));
   });
 }
 
@@ -163,12 +160,8 @@ void dense_run(ThreadPool& pool, const MatmulKernels& kernels, const DenseArgs& 
   const int64_t batches = args.batch[0] * args.batch[1];
   const Cut c = cut(args.m, args.n, kPanelRows, kRows, args.k * 32, batches, pool.threads());
   if (c.tiles() == 0) return;
-  const auto tile = [&](int64_t t) {
+  each_tile(pool, batches * c.tiles(), args.m >= kLongRows, [&](int64_t t) {
     kernels.dense(args, t / c.tiles(), tile_range(c, args.m, args.n, t % c.tiles()));
-  };
-  if (args.m > 8) return each_tile(pool, batches * c.tiles(), tile);
-  pool.parallel_for(batches * c.tiles(), 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t t = begin; t < end; t++) tile(t);
   });
 }
 

@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Peak rates of AVX2.
-#include <immintrin.h>
-
-#include <cstdint>
+#include "ops/peak/names_avx2-inl.h"
 
 namespace cyb {
 namespace {
 
-using Real = __m256;
-using Ints = __m256i;
-using Codes = __m256i;
-inline Real real_set(float x) { return _mm256_set1_ps(x); }
-inline Real real_fma(Real a, Real b, Real c) { return _mm256_fmadd_ps(a, b, c); }
-inline float real_first(Real a) { return _mm256_cvtss_f32(a); }
-inline Ints int_set(int32_t x) { return _mm256_set1_epi32(x); }
-inline Codes code_set(int8_t x) { return _mm256_set1_epi8(x); }
-inline void hide(Codes& a) { asm volatile("" : "+x"(a)); }
 // Products of one register with itself would be computed once for all chains: each is hidden.
 inline Ints int_dot(Ints sum, Codes a, Codes b) {
   hide(b);
   return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(a, b), _mm256_set1_epi16(1)));
 }
-inline int32_t int_first(Ints a) { return _mm256_extract_epi32(a, 0); }
 
 }  // namespace
 }  // namespace cyb

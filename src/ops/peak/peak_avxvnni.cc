@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Peak rates of AVX2 with AVX-VNNI.
-#include <immintrin.h>
-
-#include <cstdint>
+#include "ops/peak/names_avx2-inl.h"
 
 namespace cyb {
 namespace {
 
-using Real = __m256;
-using Ints = __m256i;
-using Codes = __m256i;
-inline Real real_set(float x) { return _mm256_set1_ps(x); }
-inline Real real_fma(Real a, Real b, Real c) { return _mm256_fmadd_ps(a, b, c); }
-inline float real_first(Real a) { return _mm256_cvtss_f32(a); }
-inline Ints int_set(int32_t x) { return _mm256_set1_epi32(x); }
-inline Codes code_set(int8_t x) { return _mm256_set1_epi8(x); }
-inline void hide(Codes& a) { asm volatile("" : "+x"(a)); }
 inline Ints int_dot(Ints sum, Codes a, Codes b) { return _mm256_dpbusd_avx_epi32(sum, a, b); }
-inline int32_t int_first(Ints a) { return _mm256_extract_epi32(a, 0); }
 
 }  // namespace
 }  // namespace cyb
