@@ -13,11 +13,11 @@
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/file_inputs.h"
+#include "cli/hear_recording.h"
 #include "cli/progress_bar.h"
 #include "cli/speech_commands.h"
 #include "hub/store.h"
 #include "media/sound/sample_store.h"
-#include "media/sound/sound.h"
 #include "tasks/spoken_parts.h"
 #include "tasks/transcriber.h"
 #include "tasks/voice_activity.h"
@@ -100,26 +100,6 @@ class Writer {
   size_t turn_ = 0;
   bool began_ = false;
 };
-
-// A recording's samples into `out`, and what `voice` thinks of each of its windows.
-std::vector<float> hear(const std::string& file, int rate, VoiceActivity* voice, ProgressBar* bar,
-                        const InterruptFlag& interrupt, SampleStore* out) {
-  MonoReader reader(file, rate);
-  std::vector<float> block(size_t{1} << 16), probabilities;
-  if (voice) voice->reset();
-  const double expected = std::max(reader.source_seconds(), 1.0);
-  while (const size_t n = interrupt.raised() ? 0 : reader.read(block)) {
-    const auto samples = std::span<const float>(block).first(n);
-    out->append(samples);
-    if (!voice) continue;
-    voice->hear(samples, &probabilities);
-    if (bar)
-      bar->update("seconds heard", out->size() / static_cast<size_t>(rate), static_cast<uint64_t>(expected));
-  }
-  if (voice) voice->finish(&probabilities);
-  if (bar) bar->clear();
-  return probabilities;
-}
 
 }  // namespace
 
@@ -204,7 +184,10 @@ void transcribe_files(const ModelFlags& model, const std::vector<std::string>& n
     parts.reserve(count);
     for (size_t i = 0; i < count; i++) {
       const std::vector<float> probabilities =
-          hear(files[first + i], rate, voice.get(), bars ? &bar : nullptr, interrupt, &samples[i]);
+          hear_recording(files[first + i], rate, voice.get(), bars ? &bar : nullptr, [&](auto block) {
+            samples[i].append(block);
+            return !interrupt.raised();
+          });
       lengths.push_back(samples[i].size());
       if (voice) {
         parts.emplace_back(

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // run with a voice-activity model and a recording: where somebody speaks.
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "cli/file_inputs.h"
+#include "cli/hear_recording.h"
 #include "cli/progress_bar.h"
 #include "cli/run_options.h"
-#include "media/sound/sound.h"
 #include "tasks/voice_activity.h"
 
 namespace cyb {
@@ -24,19 +23,13 @@ double seconds(int64_t samples) { return static_cast<double>(samples) / VoiceAct
 
 // A line for each segment, or one object. Where there are several recordings each line names its own.
 std::string heard(VoiceActivity& voice, const std::string& file, bool json, bool several) {
-  MonoReader reader(file, VoiceActivity::kRate);
   ProgressBar bar(ProgressBar::Unit::items);
-  std::vector<float> block(size_t{VoiceActivity::kRate} * 10), probabilities;
   int64_t samples = 0;
-  const double expected = std::max(0.0, reader.source_seconds());
-  voice.reset();
-  while (const size_t n = reader.read(block)) {
-    voice.hear(std::span<const float>(block).first(n), &probabilities);
-    samples += static_cast<int64_t>(n);
-    if (!several)
-      bar.update("seconds heard", static_cast<uint64_t>(seconds(samples)), static_cast<uint64_t>(expected));
-  }
-  voice.finish(&probabilities);
+  const std::vector<float> probabilities =
+      hear_recording(file, VoiceActivity::kRate, &voice, several ? nullptr : &bar, [&](auto block) {
+        samples += static_cast<int64_t>(block.size());
+        return true;
+      });
   std::string lines;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const SpeechSegment& s :

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -36,12 +37,8 @@ inline std::string unhex(const std::string& hex) {
 
 // As zlib.crc32 of Python.
 inline uint32_t crc32(std::string_view text) {
-  uint32_t crc = 0xFFFFFFFFu;
-  for (char c : text) {
-    crc ^= static_cast<unsigned char>(c);
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320u : 0);
-  }
-  return ~crc;
+  return static_cast<uint32_t>(
+      ::crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size())));
 }
 
 inline std::string stream(const Tokenizer& t, const Ids& ids, DecodeOptions options) {

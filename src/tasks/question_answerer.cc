@@ -29,17 +29,6 @@ Words words_of(const Tokenizer& t, std::string_view context) {
   return out;
 }
 
-// Takes the spaces before and after a span off it.
-void strip(std::string_view text, size_t* begin, size_t* end) {
-  for (size_t at = *begin; at < *end && is_whitespace(utf8_next(text, &at));) *begin = at;
-  while (*end > *begin) {
-    const size_t last = utf8_previous(text, *end);
-    size_t at = last;
-    if (!is_whitespace(utf8_next(text, &at))) break;
-    *end = last;
-  }
-}
-
 std::string lower(std::string text) {
   for (char& c : text)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
@@ -120,7 +109,8 @@ std::vector<QuestionAnswerer::Span> QuestionAnswerer::answer(const std::string& 
     for (const Candidate& c : all) {
       size_t from = words.begin[windows[w].first + c.begin];
       size_t to = std::max(from, words.end[windows[w].first + c.end]);
-      strip(context, &from, &to);
+      strip_left(context, &from, to);
+      strip_right(context, from, &to);
       const std::string text = context.substr(from, to - from);
       const auto same = std::find_if(answers.begin(), answers.end(),
                                      [&](const Span& s) { return lower(s.text) == lower(text); });

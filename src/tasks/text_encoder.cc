@@ -75,23 +75,29 @@ TextEncoder::~TextEncoder() = default;
 TextEncoder::Input TextEncoder::tokens(const std::string& text, bool parse_special) const {
   Input in;
   in.ids = tokenizer_->encode(text, {.parse_special = parse_special, .add_special = true});
-  const auto most = static_cast<size_t>(max_tokens_);
-  if (in.ids.size() > most) {
-    const auto behind = static_cast<std::ptrdiff_t>(around_ - before_);
-    in.ids.erase(in.ids.begin() + static_cast<std::ptrdiff_t>(most) - behind, in.ids.end() - behind);
-    in.truncated = true;
-  }
+  in.truncated = cut_to_fit(&in.ids);
   in.types.assign(in.ids.size(), 0);
   return in;
 }
 
 TextEncoder::Input TextEncoder::tokens(const std::string& text, std::vector<Tokenizer::Place>* places) const {
-  Input in = tokens(text);
-  *places = tokenizer_->encode_placed(text).places;
-  if (!in.truncated) return in;
-  const auto behind = static_cast<std::ptrdiff_t>(around_ - before_);
-  places->erase(places->begin() + static_cast<std::ptrdiff_t>(max_tokens_) - behind, places->end() - behind);
+  Tokenizer::Placed placed = tokenizer_->encode_placed(text);
+  Input in;
+  in.ids = std::move(placed.ids);
+  in.truncated = cut_to_fit(&in.ids);
+  in.types.assign(in.ids.size(), 0);
+  cut_to_fit(&placed.places);
+  *places = std::move(placed.places);
   return in;
+}
+
+// What is too long loses the end of its text, not the tokens behind that.
+template <class T>
+bool TextEncoder::cut_to_fit(std::vector<T>* tokens) const {
+  if (tokens->size() <= static_cast<size_t>(max_tokens_)) return false;
+  const auto behind = static_cast<std::ptrdiff_t>(around_ - before_);
+  tokens->erase(tokens->begin() + static_cast<std::ptrdiff_t>(max_tokens_) - behind, tokens->end() - behind);
+  return true;
 }
 
 TextEncoder::Input TextEncoder::pair_tokens(const std::string& first, const std::string& second) const {

@@ -57,6 +57,8 @@ class TextEncoder {
 
  private:
   void check(const Input& input) const;
+  template <class T>
+  bool cut_to_fit(std::vector<T>* tokens) const;
   std::shared_ptr<const ModelFile> file_;
   ir::Program program_;
   std::string graph_;

@@ -60,12 +60,8 @@ class WrittenMerges : public MergeSource {
       }
       if (!in_.next()) break;
       if (in_.number() != rank_ || rank_ >= end_) in_.fail("merges numbered from 0");
-      in_.expect('=');
-      in_.expect('[');
-      halves.left = held_.emplace_back(in_.string());
-      in_.expect(',');
-      halves.right = held_.emplace_back(in_.string());
-      in_.expect(']');
+      in_.pair([&](std::string_view half) { held_.emplace_back(half); });
+      halves = {held_[held_.size() - 2], held_.back()};
       in_.end_of_line();
     }
     if (n < kBatch && rank_ != end_) in_.fail("merges numbered from 0");

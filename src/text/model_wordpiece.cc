@@ -30,9 +30,7 @@ class WordPiece : public TokenModel {
       ids->push_back(unk_);
       if (places) places->push_back({0, static_cast<uint32_t>(word.size())});
     };
-    size_t characters = 0;
-    for (char c : word) characters += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    if (characters > most_) return unknown();
+    if (static_cast<size_t>(utf8_count(word)) > most_) return unknown();
     size_t first = ids->size(), first_place = places ? places->size() : 0;
     std::string text;
     for (size_t begin = 0; begin < word.size();) {
@@ -99,7 +97,8 @@ std::unique_ptr<TokenModel> make_wordpiece(TokenizerSpec* spec, const Vocabulary
   return std::make_unique<WordPiece>(*spec, vocabulary);
 }
 
-std::unique_ptr<TokenModel> make_token_model(TokenizerSpec* spec, const MergeText& merges, const Vocabulary& vocabulary) {
+std::unique_ptr<TokenModel> make_token_model(TokenizerSpec* spec, const MergeText& merges,
+                                             const Vocabulary& vocabulary) {
   switch (spec->model) {
     case TokenizerModel::bpe:
       return make_bpe(spec, merges, vocabulary);

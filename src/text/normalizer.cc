@@ -65,17 +65,9 @@ void normal_form(NormalizedText* text, NormalForm f) {
 void strip(NormalizedText* text, bool left, bool right) {
   std::string_view s = text->text;
   size_t begin = 0, end = s.size();
-  while (left && begin < end) {
-    size_t next = begin;
-    if (!is_whitespace(utf8_next(s, &next))) break;
-    begin = next;
-    text->at_start = false;
-  }
-  while (right && begin < end) {
-    size_t at = utf8_previous(s, end), next = at;
-    if (!is_whitespace(utf8_next(s, &next))) break;
-    end = at;
-  }
+  if (left) strip_left(s, &begin, end);
+  if (begin > 0) text->at_start = false;
+  if (right) strip_right(s, begin, &end);
   AlignmentWriter places(text->from);
   places.copy(begin, end - begin);
   places.finish();

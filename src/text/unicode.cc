@@ -67,6 +67,19 @@ void append_lower(std::string* out, char32_t c) {
   utf8_append(out, c);
 }
 
+void strip_left(std::string_view text, size_t* begin, size_t end) {
+  for (size_t at = *begin; at < end && is_whitespace(utf8_next(text, &at));) *begin = at;
+}
+
+void strip_right(std::string_view text, size_t begin, size_t* end) {
+  while (*end > begin) {
+    const size_t last = utf8_previous(text, *end);
+    size_t at = last;
+    if (!is_whitespace(utf8_next(text, &at))) break;
+    *end = last;
+  }
+}
+
 std::string unicode_normalize(std::string_view text, NormalForm form) {
   if (std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
     return std::string(text);

@@ -22,6 +22,10 @@ bool is_cjk(char32_t c);              // what BertNormalizer puts spaces around
 
 void append_lower(std::string* out, char32_t c);
 
+// Takes white space off the span [*begin, *end) of `text`, at its beginning and at its end.
+void strip_left(std::string_view text, size_t* begin, size_t end);
+void strip_right(std::string_view text, size_t begin, size_t* end);
+
 enum class NormalForm { nfc, nfd, nfkc, nfkd };
 std::string unicode_normalize(std::string_view text, NormalForm form);
 // The same text, told as changes of the characters of `text`.

@@ -45,6 +45,17 @@ class Lines {
   uint32_t number();          // below kMaxTokens
   std::string_view string();  // a basic string; the view holds until the next call
 
+  // The rest of a merge's line behind its number: put(text) gets the left half, then the right one.
+  template <class Put>
+  void pair(Put&& put) {
+    expect('=');
+    expect('[');
+    put(string());
+    expect(',');
+    put(string());
+    expect(']');
+  }
+
   // The next line if it is as the writer writes most: `N = "TEXT"`, `N = ["LEFT", "RIGHT"]`, without escapes.
   // Gives where the line after it begins, for skip_to(); null: it is another kind of line, to be read with
   // next().

@@ -146,12 +146,7 @@ class Reader {
         // The merges that were left in the text are not numbered on.
         if ((merges_ && merges_->count > 0) || in_.number() != spec_.merges.size() / 2)
           in_.fail("merges numbered from 0");
-        in_.expect('=');
-        in_.expect('[');
-        spec_.merges.push_back(in_.string());
-        in_.expect(',');
-        spec_.merges.push_back(in_.string());
-        in_.expect(']');
+        in_.pair([&](std::string_view half) { spec_.merges.push_back(half); });
         return;
       }
       case Section::scores: {

@@ -46,10 +46,10 @@ class MelFrontEnd {
 
   // log_mel in its two steps, for recordings whose peak is known later: log10 of the power, at least 1e-10,
   std::vector<float> log_power(std::span<const float> samples, int64_t frames) const;
-  // and the clamp to `peak` − 8 with (x + 4) / 4.
-  // a part of it, [count, mels] from frame `from` on, equal bit for bit for an even `from`,
+  // or a part of it, [count, mels] from frame `from` on, equal bit for bit for an even `from`;
   std::vector<float> log_power_rows(std::span<const float> samples, int64_t frames, int64_t from,
                                     int64_t count) const;
+  // and the clamp to `peak` − 8 with (x + 4) / 4.
   static void normalize(std::span<float> values, float peak);
 
  private:

@@ -66,6 +66,18 @@ struct CodesTernary {
   }
 };
 
+// One block expanded for many rows: its pieces `step` bytes apart, codes moved back down by DOWN, and its
+// scale.
+template <class Codes, int STEP, int DOWN = 0>
+CYB_INLINE void expand_codes(const uint8_t* p, bool half, uint8_t* out, float* scale) {
+  Codes::each(
+      p, half, [&](int j, VI w) __attribute__((always_inline)) {
+        if constexpr (DOWN != 0) w = _mm256_sub_epi8(w, _mm256_set1_epi8(static_cast<char>(DOWN)));
+        _mm256_store_si256(reinterpret_cast<VI*>(out + STEP * j), w);
+      });
+  v8_store(scale, Codes::scale(p));
+}
+
 // The sums d of one block for few rows of x, straight from the weights. Sum: first(), add() and get() of four
 // bytes' products in each lane.
 template <class Codes, class Sum, int ROWS>
@@ -117,8 +129,7 @@ struct FewRows<CodesTernary, Sum, ROWS> {
 template <class Codes, class Dot, int ROWS>
 void few_tile(const MatmulArgs& args, int64_t row, int64_t group) {
   const int64_t k = args.w.k, units = (k + 15) / 16, blocks = (k + 31) / 32;
-  const int64_t group_bytes = Codes::kBytes == 64 ? units * 32 : blocks * Codes::kBytes;
-  const uint8_t* p = args.w.data + group * group_bytes;
+  const uint8_t* p = args.w.data + group * group_bytes<Codes>(k);
   const Q8Block* x[ROWS];
   V8 acc[ROWS];
 #pragma GCC unroll 4
@@ -176,11 +187,7 @@ struct OneGroup {
   static F load(const float* p) { return v8_load(p); }
   static void store(float* p, F v) { v8_store(p, v); }
   static void expand(const uint8_t* p, bool half, uint8_t* out, float* scale) {
-    Codes::each(
-        p, half, [&](int j, VI w) __attribute__((always_inline)) {
-          _mm256_store_si256(reinterpret_cast<VI*>(out + 32 * j), w);
-        });
-    v8_store(scale, Codes::scale(p));
+    expand_codes<Codes, 32>(p, half, out, scale);
   }
   template <int ROWS>
   static CYB_INLINE void block(const uint8_t* codes, const float* scale, const RowBlocks<ROWS>& x,

@@ -9,6 +9,13 @@ namespace {
 
 inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
+// Bytes of 8 rows of W in tiles; Codes: kBytes of a block of 32 columns. Ternary's last block may be half of
+// one.
+template <class Codes>
+constexpr int64_t group_bytes(int64_t k) {
+  return Codes::kBytes == 64 ? (k + 15) / 16 * 32 : (k + 31) / 32 * Codes::kBytes;
+}
+
 // v = (total · factor) · factor2 [· row_scale] [+ bias], into y: matmul.h. Columns n … n + 8 of `rows` rows,
 // whose totals are `stride` apart.
 __attribute__((noinline)) void finish(const MatmulArgs& args, int64_t row, int64_t rows, int64_t n,

@@ -88,12 +88,7 @@ struct Tiled {
   }
   // Tiles take signed codes as well, which need no sums of x.
   static void expand(const uint8_t* p, bool half, uint8_t* out, float* scale) {
-    const VI up = _mm256_set1_epi8(static_cast<char>(Codes::kUp));
-    Codes::each(
-        p, half, [&](int j, VI w) __attribute__((always_inline)) {
-          _mm256_store_si256(reinterpret_cast<VI*>(out + 64 * j), _mm256_sub_epi8(w, up));
-        });
-    v8_store(scale, Codes::scale(p));
+    expand_codes<Codes, 64, Codes::kUp>(p, half, out, scale);
   }
 };
 

@@ -132,11 +132,7 @@ struct TwoTernary {
   static F load(const float* p) { return _mm512_load_ps(p); }
   static void store(float* p, F v) { _mm512_store_ps(p, v); }
   static void expand(const uint8_t* p, bool half, uint8_t* out, float* scale) {
-    Codes::each(
-        p, half, [&](int j, VI w) __attribute__((always_inline)) {
-          _mm256_store_si256(reinterpret_cast<VI*>(out + 64 * j), w);
-        });
-    v8_store(scale, Codes::scale(p));
+    expand_codes<Codes, 64>(p, half, out, scale);
   }
   template <int ROWS>
   static CYB_INLINE void block(const uint8_t* codes, const float* scale, const RowBlocks<ROWS>& x,

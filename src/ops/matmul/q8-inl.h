@@ -88,7 +88,7 @@ struct ManyRows {
     alignas(64) float scales[kBlocksAtOnce * P::kLanes];
     alignas(64) float total[kMostRows * P::kLanes];
     const int64_t k = args.w.k, units = (k + 15) / 16, blocks = (k + 31) / 32;
-    const int64_t group_bytes = kBytes == 64 ? units * 32 : blocks * kBytes;
+    const int64_t bytes = group_bytes<typename P::Codes>(k);
     const int64_t chunks = (blocks + kBlocksAtOnce - 1) / kBlocksAtOnce,
                   step = (blocks + chunks - 1) / chunks;
     for (int64_t group = range.group_begin; group < range.group_end; group += kGroups)
@@ -96,21 +96,20 @@ struct ManyRows {
         const int64_t count = min64(step, blocks - begin);
         for (int64_t g = 0; g < kGroups;
              g++) {  // beyond the last group: that one again, for sums that nobody reads
-          const uint8_t* p =
-              args.w.data + min64(group + g, range.group_end - 1) * group_bytes + begin * kBytes;
+          const uint8_t* p = args.w.data + min64(group + g, range.group_end - 1) * bytes + begin * kBytes;
           for (int64_t b = 0; b < count; b++)
             P::expand(p + b * kBytes, units % 2 != 0 && begin + b == blocks - 1,
                       codes + b * P::kBlockBytes + 32 * g, scales + b * P::kLanes + 8 * g);
         }
         const bool last = begin + step >= blocks;
-        const uint8_t* ahead = args.w.data + (last ? (group + kGroups) * group_bytes
-                                                   : group * group_bytes + (begin + step) * kBytes);
+        const uint8_t* ahead =
+            args.w.data + (last ? (group + kGroups) * bytes : group * bytes + (begin + step) * kBytes);
         int64_t tile = 0;
         even_tiles<P::kRows>(range.row_begin, range.row_end, [&](int64_t row, int64_t some) {
           float* t = total + (row - range.row_begin) * P::kLanes;
-          kTiles[static_cast<size_t>(some - 1)](
-              count, args.xq + row * args.ldxq + begin, args.ldxq, codes, scales, t, begin == 0,
-              ahead + tile % kGroups * group_bytes + tile / kGroups * count * 64);
+          kTiles[static_cast<size_t>(some - 1)](count, args.xq + row * args.ldxq + begin, args.ldxq, codes,
+                                                scales, t, begin == 0,
+                                                ahead + tile % kGroups * bytes + tile / kGroups * count * 64);
           tile++;
           if (last)
             for (int64_t g = 0; g < min64(kGroups, range.group_end - group); g++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer products with NEON: one group of 8 rows of W with up to four rows of activations. The including file names
-// Sum, of the products of four bytes in each lane: add() of two pieces, get().
+// Integer products with NEON: one group of 8 rows of W with up to four rows of activations. The including
+// file names Sum, of the products of four bytes in each lane: add() of two pieces, get().
 #pragma once
 
 #include "ops/matmul/finish-inl.h"
@@ -71,8 +71,7 @@ template <class E, int ROWS>
 inline void tile(const MatmulArgs& args, int64_t row, int64_t group) {
   const int64_t k = args.w.k, blocks = (k + 31) / 32;
   const bool ends_half = (k + 15) / 16 % 2 != 0;
-  const int64_t group_bytes = E::kBytes == 64 ? (k + 15) / 16 * 32 : blocks * E::kBytes;
-  const uint8_t* p = args.w.data + group * group_bytes;
+  const uint8_t* p = args.w.data + group * group_bytes<E>(k);
   const Q8Block* x[ROWS];
   V8 acc[ROWS];
   for (int m = 0; m < ROWS; m++) x[m] = args.xq + (row + m) * args.ldxq, acc[m] = v8_zero();

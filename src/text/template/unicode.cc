@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "text/template/case_tables.inc"
+#include "text/utf8.h"
 
 namespace cyb::jinja {
 namespace {
@@ -168,10 +169,7 @@ std::string utf8(char32_t c) {
   return out;
 }
 
-size_t count_code_points(std::string_view text) {
-  return static_cast<size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
+size_t count_code_points(std::string_view text) { return static_cast<size_t>(utf8_count(text)); }
 
 size_t byte_offset(std::string_view text, size_t index) {
   size_t at = 0;
