@@ -20,6 +20,7 @@
 
 #include "ops/matmul/matmul.h"
 #include "ops/peak/peak.h"
+#include "product.h"
 
 namespace cyb {
 namespace {
@@ -29,37 +30,14 @@ struct Shape {
 };
 const Shape kShapes[] = {{576, 576}, {576, 192}, {576, 1536}, {1536, 576}, {576, 49152}};
 
-// Copies of a matrix, 256 MB together, so that none is in a cache when its turn comes.
-struct Matrices {
-  std::vector<uint8_t> bytes;
-  size_t each = 0, count = 0;
-  Matrices(Encoding e, const Shape& s, bool cold) {
-    each = (weight_bytes(e, s.n, s.k, true) + 4095) / 4096 * 4096;
-    count = cold ? std::max<size_t>(1, (256u << 20) / each) : 1;
-    bytes.resize(each * count);
-    for (size_t i = 0; i < bytes.size(); i++) bytes[i] = static_cast<uint8_t>((i * 2654435761u) >> 24 & 0x55);
-  }
-};
-
 void product(benchmark::State& state, Isa isa, Encoding e, bool q8, Shape s, int64_t m, int threads) {
   ThreadPool pool(threads);
   const MatmulKernels& kernels = matmul_kernels(isa);
-  const Matrices w(e, s, m <= 3);
-  std::vector<float> x(static_cast<size_t>(m * s.k)), y(static_cast<size_t>(m * s.n));
-  for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i % 255) - 127;
-  std::vector<Q8Block> xq(static_cast<size_t>(m * q8_row_stride(s.k)));
-  quantize_rows(pool, kernels, x.data(), s.k, m, s.k, xq.data());
-  MatmulArgs args;
-  args.m = m;
-  args.x = x.data();
-  args.ldx = s.k;
-  if (q8) args.xq = xq.data(), args.ldxq = q8_row_stride(s.k);
-  args.y = y.data();
-  args.ldy = s.n;
-  size_t turn = 0;
+  // Few rows: 256 MB of weights, so that no call finds them in a cache.
+  const size_t copies = m <= 3 ? std::max<size_t>(1, (256u << 20) / weight_bytes(e, s.n, s.k, true)) : 1;
+  Product p(pool, kernels, e, q8, m, s.n, s.k, copies);
   for (auto _ : state) {
-    args.w = weight_matrix(e, w.bytes.data() + turn++ % w.count * w.each, s.n, s.k, 15, true);
-    matmul_run(pool, kernels, &args);
+    p.run(pool, kernels);
     benchmark::ClobberMemory();
   }
   const double runs = static_cast<double>(state.iterations());
@@ -172,11 +150,6 @@ struct Case {
   std::function<double(int64_t, int64_t)> b;  // element (k, n) of the right operand
 };
 
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
-
 // GFLOP/s of all threads in registers, over some ms.
 double fma_peak(Isa isa, ThreadPool& pool) {
   const int64_t rounds = 20'000;
@@ -200,33 +173,30 @@ void share(Isa isa, int threads, int64_t m, int64_t n, int64_t k) {
       y(static_cast<size_t>(m * n));
   for (size_t i = 0; i < a.size(); i++) a[i] = static_cast<float>(i * 7 % 255) - 127;
   for (size_t i = 0; i < b.size(); i++) b[i] = static_cast<float>(i * 11 % 255) - 127;
-  const Shape s{k, n};
-  const Matrices u32(Encoding::u32, s, false), u16(Encoding::u16, s, false);
   DenseArgs nn, nt;
   nn.m = m, nn.n = n, nn.k = k, nn.a = a.data(), nn.a_m = k, nn.b = b.data(), nn.y = y.data(), nn.y_m = n;
   nt = nn;
   nn.b_k = n, nn.b_n = 1;
   nt.b_k = 1, nt.b_n = k;
-  MatmulArgs w32, w16;
-  w32.m = m, w32.x = a.data(), w32.ldx = k, w32.y = y.data(), w32.ldy = n;
-  w16 = w32;
-  w32.w = weight_matrix(Encoding::u32, u32.bytes.data(), n, k, 31, true);
-  w16.w = weight_matrix(Encoding::u16, u16.bytes.data(), n, k, 15, true);
+  Product u32(pool, kernels, Encoding::u32, false, m, n, k, 1),
+      u16(pool, kernels, Encoding::u16, false, m, n, k, 1);
+  for (Product* p : {&u32, &u16}) p->args.x = a.data(), p->args.y = y.data();
   const auto code = [](const auto* p, int64_t at_k, int64_t at_n, int64_t depth) {
     return static_cast<double>(p[(at_n / 8 * depth + at_k) * 8 + at_n % 8]);
   };
-  const Case cases[] = {{"f32 x f32, nn", [&] { dense_run(pool, kernels, nn); },
-                         [&](int64_t i, int64_t j) { return double{b[static_cast<size_t>(i * n + j)]}; }},
-                        {"f32 x f32, nt", [&] { dense_run(pool, kernels, nt); },
-                         [&](int64_t i, int64_t j) { return double{b[static_cast<size_t>(j * k + i)]}; }},
-                        {"f32 x u32", [&] { matmul_run(pool, kernels, &w32); },
-                         [&](int64_t i, int64_t j) {
-                           return code(reinterpret_cast<const int32_t*>(u32.bytes.data()), i, j, k) * 0x1p-31;
-                         }},
-                        {"f32 x u16", [&] { matmul_run(pool, kernels, &w16); },
-                         [&](int64_t i, int64_t j) {
-                           return code(reinterpret_cast<const int16_t*>(u16.bytes.data()), i, j, k) * 0x1p-15;
-                         }}};
+  const Case cases[] = {
+      {"f32 x f32, nn", [&] { dense_run(pool, kernels, nn); },
+       [&](int64_t i, int64_t j) { return double{b[static_cast<size_t>(i * n + j)]}; }},
+      {"f32 x f32, nt", [&] { dense_run(pool, kernels, nt); },
+       [&](int64_t i, int64_t j) { return double{b[static_cast<size_t>(j * k + i)]}; }},
+      {"f32 x u32", [&] { u32.run(pool, kernels); },
+       [&](int64_t i, int64_t j) {
+         return code(reinterpret_cast<const int32_t*>(u32.weights.data()), i, j, k) * 0x1p-15;
+       }},
+      {"f32 x u16", [&] { u16.run(pool, kernels); },
+       [&](int64_t i, int64_t j) {
+         return code(reinterpret_cast<const int16_t*>(u16.weights.data()), i, j, k) * 0x1p-15;
+       }}};
   for (const Case& c : cases) {
     std::vector<double> peaks, rates, shares;
     c.run();

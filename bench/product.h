@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the benchmarks of products share.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "ops/matmul/matmul.h"
+
+namespace cyb {
+
+inline double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// One product with its operands. `copies` of the weights, so that each call finds them in no cache.
+struct Product {
+  std::vector<uint8_t> weights;
+  size_t each = 0, copies = 1, turn = 0;
+  std::vector<float> x, y;
+  std::vector<Q8Block> blocks;
+  MatmulArgs args;
+  Encoding encoding;
+
+  Product(ThreadPool& pool, const MatmulKernels& kernels, Encoding e, bool eight_bit, int64_t m, int64_t n,
+          int64_t k, size_t count)
+      : copies(count), encoding(e) {
+    each = (weight_bytes(e, n, k, true) + 4095) / 4096 * 4096;
+    weights.resize(each * copies);
+    for (size_t i = 0; i < weights.size(); i++)
+      weights[i] = static_cast<uint8_t>((i * 2654435761u) >> 24 & 0x55);
+    x.resize(static_cast<size_t>(m * k));
+    y.resize(static_cast<size_t>(m * n));
+    for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i % 255) - 127;
+    args.m = m;
+    args.x = x.data();
+    args.ldx = k;
+    if (eight_bit) {
+      blocks.resize(static_cast<size_t>(m * q8_row_stride(k)));
+      quantize_rows(pool, kernels, x.data(), k, m, k, blocks.data());
+      args.xq = blocks.data();
+      args.ldxq = q8_row_stride(k);
+    }
+    args.y = y.data();
+    args.ldy = n;
+    args.w = weight_matrix(e, weights.data(), n, k, 15, true);
+  }
+  void run(ThreadPool& pool, const MatmulKernels& kernels) {
+    args.w.data = weights.data() + turn++ % copies * each;
+    matmul_run(pool, kernels, &args);
+  }
+};
+
+}  // namespace cyb
