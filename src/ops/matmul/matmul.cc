@@ -13,10 +13,11 @@
 namespace cyb {
 namespace {
 
-constexpr int64_t kUnit = 6;     // groups that stay together: the widest panel
-constexpr int64_t kLowUnit = 4;  // the same where that shares out better
-constexpr int64_t kRows = 24;    // rows that stay together: a multiple of every tile's height
-constexpr int64_t kRowsQ8 = 48;  // likewise, of 8-bit activations
+constexpr int64_t kUnit = 6;      // groups that stay together: the widest panel
+constexpr int64_t kLowUnit = 4;   // the same where that shares out better
+constexpr int64_t kLongRows = 9;  // from so many rows on, tiles are long
+constexpr int64_t kRows = 24;     // rows that stay together: a multiple of every tile's height
+constexpr int64_t kRowsQ8 = 48;   // likewise, of 8-bit activations
 
 // How a product is cut into tiles. No cut changes a bit (matmul.h), so this is only about caches and balance.
 struct Cut {
@@ -38,7 +39,8 @@ Cut cut(int64_t m, int64_t n, int64_t most_rows, int64_t together, int64_t group
   c.row_tiles = ceil_div(m, std::max<int64_t>(c.rows, 1));
   if (c.row_tiles > 0) c.rows = round_up<int64_t>(ceil_div(m, c.row_tiles), m < 12 ? 1 : together);
   // Some tiles a thread for balance, but each worth the fetch of a counter: 16 KB of weights, or many rows.
-  const int64_t wanted = ceil_div<int64_t>(int64_t{threads} * 8, std::max<int64_t>(c.row_tiles * batch, 1));
+  const int64_t wanted = ceil_div<int64_t>(int64_t{threads} * (m >= kLongRows ? 32 : 8),
+                                           std::max<int64_t>(c.row_tiles * batch, 1));
   const int64_t least =
       ceil_div<int64_t>(16 << 10, std::max<int64_t>(group_bytes * std::min<int64_t>(m, 16), 1));
   // Of panels that are few, lower ones may leave no thread without work at the end.
@@ -69,9 +71,6 @@ void each_tile(ThreadPool& pool, int64_t tiles, bool long_ones, F&& f) {
     for (int64_t t; (t = next.fetch_add(1, std::memory_order_relaxed)) < tiles;) f(t);
   });
 }
-// Tiles of f32 activations are long from so many rows on.
-constexpr int64_t kLongRows = 9;
-
 constexpr int kAtOnce = 8;
 
 }  // namespace
@@ -147,7 +146,7 @@ void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs
                   static_cast<int64_t>(weight_bytes(a.w.encoding, a.w.n, a.w.k, a.w.tiled)) / groups, 1,
                   pool.threads());
     tiles += cuts[i].tiles();
-    long_tiles = long_tiles && !a.xq && a.m >= kLongRows;
+    long_tiles = long_tiles && a.m >= kLongRows;
   }
   each_tile(pool, tiles, long_tiles, [&](int64_t tile) {
     int i = 0;
