@@ -21,9 +21,38 @@ Error io_error(const char* what, const std::string& path) {
   const int code = errno;
   Error result = error(ErrorKind::Io, "cannot {} '{}': {}", what, path, std::strerror(code));
   if (code == ENOSPC) return result.advise("free some space, or choose another place (CYB_HOME, --out)");
-  if (code == EROFS || code == EACCES) return result.advise("choose a place that may be written (CYB_HOME, --out)");
+  if (code == EROFS || code == EACCES)
+    return result.advise("choose a place that may be written (CYB_HOME, --out)");
   if (code == ENOENT) return result.advise("check the path");
   return result;
+}
+
+constexpr uint64_t kLargePage = 2 << 20;
+
+// A mapping can use a large page only where address and offset in the file fit it.
+void* map_aligned(uint64_t size, int fd) {
+  if (size < kLargePage) return ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  void* room =
+      ::mmap(nullptr, size + kLargePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return room;
+  auto* begin = static_cast<uint8_t*>(room);
+  const auto address = reinterpret_cast<uintptr_t>(room);
+  const uint64_t before = (kLargePage - address % kLargePage) % kLargePage;
+  const uint64_t length = (size + 4095) / 4096 * 4096;
+  void* p = ::mmap(begin + before, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0);
+  if (p == MAP_FAILED) {
+    const int code = errno;
+    ::munmap(room, size + kLargePage);
+    errno = code;
+    return p;
+  }
+  if (before > 0) ::munmap(begin, before);
+  const uint64_t after = (size + kLargePage + 4095) / 4096 * 4096 - before - length;
+  if (after > 0) ::munmap(begin + before + length, after);
+#ifdef MADV_HUGEPAGE
+  ::madvise(p, size, MADV_HUGEPAGE);  // then also what is read from disk comes in large pages
+#endif
+  return p;
 }
 
 // Temporary names that a signal handler must remove. Slots are claimed by storing a heap copy.
@@ -78,7 +107,7 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
   }
   size_ = static_cast<uint64_t>(st.st_size);
   if (size_ > 0) {
-    void* p = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+    void* p = map_aligned(size_, fd);
     if (p == MAP_FAILED) {
       ::close(fd);
       throw io_error("map", path);
@@ -150,7 +179,30 @@ void AtomicFile::write(const void* data, size_t size) {
   position_ += size;
 }
 
+void AtomicFile::in_large_pages(uint64_t size) {
+  if (size < kLargePage) return;
+  large_size_ = size;
+  filled_.assign((size + kLargePage - 1) / kLargePage, false);
+}
+
+// The system takes large pages only for large writes: so the first write into each one is zeros for all of
+// it.
+void AtomicFile::fill(uint64_t begin, uint64_t end) {
+  static const std::vector<uint8_t> zeros(kLargePage);
+  const std::lock_guard lock(filling_);
+  for (uint64_t i = begin / kLargePage; i * kLargePage < std::min(end, large_size_); i++) {
+    if (filled_[i]) continue;
+    write_pieces(i * kLargePage, zeros.data(), std::min(kLargePage, large_size_ - i * kLargePage));
+    filled_[i] = true;
+  }
+}
+
 void AtomicFile::write_at(uint64_t offset, const void* data, size_t size) {
+  if (large_size_ > 0 && size > 0) fill(offset, offset + size);
+  write_pieces(offset, data, size);
+}
+
+void AtomicFile::write_pieces(uint64_t offset, const void* data, size_t size) {
   const char* p = static_cast<const char*>(data);
   while (size > 0) {
     const ssize_t n = ::pwrite(fd_, p, size, static_cast<off_t>(offset));

@@ -5,13 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cyb {
 
-// A file mapped read-only for the life of the object. Throws Io with the system's reason.
+// A file mapped read-only for the life of the object, in large pages where the system has the file in such:
+// they are read a third faster. Throws Io with the system's reason.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);
@@ -48,17 +51,25 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
+  // Before the first write: the file will have `size` bytes, written in any order. What is written then stays
+  // in the system's cache in large pages, whatever the size of the pieces (Linux, where the file system can).
+  void in_large_pages(uint64_t size);
   void write(const void* data, size_t size);                      // at the end of what was written so far
-  void write_at(uint64_t offset, const void* data, size_t size);  // anywhere
+  void write_at(uint64_t offset, const void* data, size_t size);  // anywhere, from any thread
   uint64_t position() const { return position_; }
   void seek(uint64_t offset) { position_ = offset; }
   void commit();
   const std::string& temporary_path() const { return temporary_; }
 
  private:
+  void write_pieces(uint64_t offset, const void* data, size_t size);
+  void fill(uint64_t begin, uint64_t end);
+
   std::string target_, temporary_;
   int fd_ = -1;
-  uint64_t position_ = 0;
+  uint64_t position_ = 0, large_size_ = 0;
+  std::mutex filling_;
+  std::vector<bool> filled_;  // by large page
 };
 
 // A name in the folder for temporary files (TMPDIR) that nothing has yet.

@@ -70,6 +70,7 @@ void ModelWriter::begin(uint64_t card_room) {
   // With the longest frac_bits that may come.
   const std::string header = render(0, std::string(64, '0'));
   weights_at_ = round_up(header.size() + 20 * tensors_.size() + card_room + kAlign, kAlign);
+  state_->file.in_large_pages(weights_at_ + weights_size_);
   state_->begun = true;
 }
 
