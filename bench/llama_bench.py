@@ -90,11 +90,14 @@ def run_ours(program, model, arguments):
     rates = {}
     for i, prompt in enumerate(arguments.prompt):
         found = json.loads(output(program, "bench", model, "--prompt", prompt, "--decode", 1 if i else arguments.decode,
-                                  "--threads", arguments.threads, "--rounds", 1, "--json"))
+                                  "--threads", arguments.threads, "--rounds", 2, "--json"))
         rates[prompt] = found["prompt_tokens_per_second"]
         if i == 0:
             rates["decode"] = found["decode_tokens_per_second"]
             rates["read"] = found["ceilings"]["read_bytes_per_second"]
+            rates["read share"] = found["read_share"]
+            rates["plain read"] = found["plain_weight_read_bytes_per_second"]
+            rates["plain share"] = found["plain_weight_read_share"]
             rates["share of 8-bit rate"] = (2 * found["multiply_adds_per_token"] * rates[prompt]
                                             / found["ceilings"]["int8_operations_per_second"])
     return rates
@@ -228,9 +231,11 @@ def main():
             ratio = {k: [o[k] / r[k] for o, r in zip(found[name], found[peer])] for k in kinds}
             print(f"{name:15s} ÷ {peer:17s} " + "   ".join(
                 f"{k} {median(v):.2f} ({min(v):.2f}–{max(v):.2f})" for k, v in ratio.items()))
-        share = median([r["decode"] * size[name] / r["read"] for r in found[name]])
+        share = median([r["read share"] for r in found[name]])
         print(f"{name}: decode reads {100 * share:.0f} % of the bandwidth that bench measures "
-              f"({median([r['read'] for r in found[name]]) / 1e9:.1f} GB/s); prompt of {arguments.prompt[0]}: "
+              f"({median([r['read'] for r in found[name]]) / 1e9:.1f} GB/s), "
+              f"{100 * median([r['plain share'] for r in found[name]]):.0f} % of plain loads of its weights "
+              f"({median([r['plain read'] for r in found[name]]) / 1e9:.1f} GB/s); prompt of {arguments.prompt[0]}: "
               f"{100 * median([r['share of 8-bit rate'] for r in found[name]]):.0f} % of its 8-bit rate")
 
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/aligned_array.h"
 #include "ops/matmul/matmul.h"
 
 namespace cyb {
@@ -19,7 +20,7 @@ inline double median(std::vector<double> values) {
 
 // One product with its operands. `copies` of the weights, so that each call finds them in no cache.
 struct Product {
-  std::vector<uint8_t> weights;
+  AlignedArray<uint8_t> weights;  // as a mapped model: in large pages where there are some
   size_t each = 0, copies = 1, turn = 0;
   std::vector<float> x, y;
   std::vector<Q8Block> blocks;
@@ -30,8 +31,8 @@ struct Product {
           int64_t k, size_t count)
       : copies(count), encoding(e) {
     each = (weight_bytes(e, n, k, true) + 4095) / 4096 * 4096;
-    weights.resize(each * copies);
-    for (size_t i = 0; i < weights.size(); i++)
+    weights = make_aligned<uint8_t>(each * copies);
+    for (size_t i = 0; i < each * copies; i++)
       weights[i] = static_cast<uint8_t>((i * 2654435761u) >> 24 & 0x55);
     x.resize(static_cast<size_t>(m * k));
     y.resize(static_cast<size_t>(m * n));
@@ -47,10 +48,10 @@ struct Product {
     }
     args.y = y.data();
     args.ldy = n;
-    args.w = weight_matrix(e, weights.data(), n, k, 15, true);
+    args.w = weight_matrix(e, weights.get(), n, k, 15, true);
   }
   void run(ThreadPool& pool, const MatmulKernels& kernels) {
-    args.w.data = weights.data() + turn++ % copies * each;
+    args.w.data = weights.get() + turn++ % copies * each;
     matmul_run(pool, kernels, &args);
   }
 };

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/process_memory.h"
 #include "base/thread_pool.h"
@@ -50,16 +51,22 @@ Work work_of_token(const LanguageModel& model) {
 struct Figures {
   double load_ms = 0, first_token_ms = 0;
   double prompt = 0, decode = 0;  // tokens/s, 0: not measured
+  double reading = 0;             // bytes/s that this machine read beside the rounds of decoding
+  double share = 0;               // of it that the weights of the decoded tokens took, round by round
+  double reading_weights = 0, share_weights = 0;  // the same for plain loads of the mapped weights
+  ProcessMemory memory;                           // without what measuring takes
 };
 
-Figures measure(LanguageModel& model, const BenchOptions& o) {
+Figures measure(LanguageModel& model, const BenchOptions& o, double token_bytes, ThreadPool& pool) {
   const int64_t vocabulary = model.config().integer("architecture.vocab_size");
   // Ordinary ids, the same in every run.
   std::vector<int32_t> tokens;
   for (int64_t i = 0; i < std::max<int64_t>(o.prompt, 1); i++)
     tokens.push_back(static_cast<int32_t>((i * 7919 + 13) % vocabulary));
   Figures f;
-  std::vector<double> prompt_rates, decode_rates;
+  std::vector<double> prompt_rates, decode_rates, readings, shares, weight_readings, weight_shares;
+  std::optional<ReadingPeak> reading;
+  ReadingPeak weights(pool, model.file().file().bytes().subspan(model.file().header_size()));
   GenerateOptions g;
   for (int64_t round = 0; round <= o.rounds; round++) {  // the first one warms up
     model.generator().forget();
@@ -68,14 +75,30 @@ Figures measure(LanguageModel& model, const BenchOptions& o) {
     if (round == 0) f.first_token_ms = p.prompt_ms;
     if (round > 0 && o.prompt > 0)
       prompt_rates.push_back(static_cast<double>(tokens.size()) / p.prompt_ms * 1000);
-    if (o.decode == 0) continue;
+    if (o.decode == 0) {
+      if (round == 0) f.memory = process_memory();
+      continue;
+    }
     model.generator().forget();
     g.max_tokens = o.decode + 1;  // the first token comes with the prompt
     const GenerateResult d = model.generator().generate({tokens.data(), 1}, g, [](int32_t) { return true; });
-    if (round > 0) decode_rates.push_back(static_cast<double>(o.decode) / d.decode_ms * 1000);
+    if (round == 0) {
+      f.memory = process_memory();
+      continue;
+    }
+    decode_rates.push_back(static_cast<double>(o.decode) / d.decode_ms * 1000);
+    if (!reading) reading.emplace(pool);
+    readings.push_back(reading->average(0.25));
+    weight_readings.push_back(weights.average(0.25));
+    shares.push_back(decode_rates.back() * token_bytes / readings.back());
+    weight_shares.push_back(decode_rates.back() * token_bytes / weight_readings.back());
   }
   f.prompt = median(prompt_rates);
   f.decode = median(decode_rates);
+  f.reading = median(readings);
+  f.share = median(shares);
+  f.reading_weights = median(weight_readings);
+  f.share_weights = median(weight_shares);
   return f;
 }
 
@@ -89,15 +112,16 @@ void bench(const BenchOptions& o) {
   if (o.prompt + o.decode >= model.context())
     throw error(ErrorKind::Usage, "--prompt {} and --decode {} do not fit the context of {}", o.prompt,
                 o.decode, model.context());
-  Figures f = measure(model, o);
+  const Work work = work_of_token(model);
+  ThreadPool pool(o.flags.threads);
+  Figures f = measure(model, o, work.bytes, pool);
   f.load_ms = load_ms;
   f.first_token_ms += load_ms;
-  const ProcessMemory memory = process_memory();
+  const ProcessMemory& memory = f.memory;
   const uint64_t own = memory.peak - std::min(memory.peak, memory.mapped);
-  ThreadPool pool(o.flags.threads);
   const Isa isa = detect_isa();
-  const Ceilings most = measure_ceilings(pool, isa);
-  const Work work = work_of_token(model);
+  Ceilings most = measure_ceilings(pool, isa);
+  if (o.decode > 0) most.read_bytes_per_s = f.reading;
   const double read = work.bytes * f.decode, computed = 2 * work.products * f.prompt;
   const double arithmetic = o.flags.exact ? most.f32_flops_per_s : most.int8_ops_per_s;
   if (o.json) {
@@ -115,6 +139,9 @@ void bench(const BenchOptions& o) {
                              {"weight_bytes_per_token", work.bytes},
                              {"multiply_adds_per_token", work.products},
                              {"read_bytes_per_second", read},
+                             {"read_share", f.share},
+                             {"plain_weight_read_bytes_per_second", f.reading_weights},
+                             {"plain_weight_read_share", f.share_weights},
                              {"ceilings",
                               {{"read_bytes_per_second", most.read_bytes_per_s},
                                {"f32_operations_per_second", most.f32_flops_per_s},
@@ -134,8 +161,9 @@ void bench(const BenchOptions& o) {
   if (o.decode > 0)
     fmt::print(
         "decode {}: {:.1f} tokens/s; each reads {:.0f} MB of weights, {:.1f} GB/s, {:.0f} % of what this "
-        "machine reads\n",
-        o.decode, f.decode, work.bytes * 1e-6, read * 1e-9, 100 * read / most.read_bytes_per_s);
+        "machine reads, {:.0f} % of the {:.1f} GB/s of plain loads of these weights\n",
+        o.decode, f.decode, work.bytes * 1e-6, read * 1e-9, 100 * f.share, 100 * f.share_weights,
+        f.reading_weights * 1e-9);
   fmt::print("load {:.0f} ms, first token of a prompt of {} after {:.0f} ms; medians of {} rounds\n",
              f.load_ms, std::max<int64_t>(o.prompt, 1), f.first_token_ms, o.rounds);
   fmt::print("weights {} MB, keys and values {} MB, peak memory {} MB + {} MB of the file mapped\n",

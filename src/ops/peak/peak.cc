@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <vector>
 
 #include "base/dot_products.h"
@@ -63,31 +64,57 @@ double arithmetic(ThreadPool& pool, int64_t (*kernel)(int64_t, Sink*)) {
   });
 }
 
-uint64_t sum(const uint64_t* p, int64_t n) {
+// Whole blocks of 128 bytes.
+uint64_t sum(const uint8_t* p, int64_t bytes) {
   uint64_t lanes[16] = {};
-  for (int64_t i = 0; i + 16 <= n; i += 16)
-    for (int64_t k = 0; k < 16; k++) lanes[k] += p[i + k];
+  for (int64_t i = 0; i + 128 <= bytes; i += 128)
+    for (int64_t k = 0; k < 16; k++) {
+      uint64_t v;
+      std::memcpy(&v, p + i + 8 * k, 8);
+      lanes[k] += v;
+    }
   uint64_t s = 0;
   for (uint64_t v : lanes) s += v;
   return s;
 }
 
-double reading(ThreadPool& pool) {
-  const int64_t words = std::max<int64_t>(32, 8 * pool.threads()) << 20;
-  std::vector<uint64_t> data(static_cast<size_t>(words), 1), sums(static_cast<size_t>(pool.threads()) * 8);
-  return best_rate(0.4, [&] {
-    pool.parallel_for(words, 1 << 17, [&](int64_t begin, int64_t end, int thread) {
-      sums[static_cast<size_t>(thread) * 8] += sum(data.data() + begin, end - begin);
-    });
-    return static_cast<double>(words) * 8;
-  });
+}  // namespace
+
+ReadingPeak::ReadingPeak(ThreadPool& pool) : pool_(pool) {
+  const uint64_t words = static_cast<uint64_t>(std::max(32, 8 * pool.threads())) << 20;
+  own_ = make_aligned<uint64_t>(words);
+  std::fill_n(own_.get(), words, uint64_t{1});
+  memory_ = {reinterpret_cast<const uint8_t*>(own_.get()), words * 8};
 }
 
-}  // namespace
+ReadingPeak::ReadingPeak(ThreadPool& pool, std::span<const uint8_t> memory) : pool_(pool), memory_(memory) {}
+
+double ReadingPeak::pass() {
+  constexpr int64_t kPiece = 1 << 20;
+  const auto size = static_cast<int64_t>(memory_.size());
+  std::vector<uint64_t> sums(static_cast<size_t>(pool_.threads()) * 8);
+  pool_.parallel_for((size + kPiece - 1) / kPiece, 1, [&](int64_t begin, int64_t end, int thread) {
+    const uint8_t* p = memory_.data() + begin * kPiece;
+    sums[static_cast<size_t>(thread) * 8] += sum(p, std::min(end * kPiece, size) - begin * kPiece);
+  });
+  return static_cast<double>(size);
+}
+
+double ReadingPeak::best(double seconds) {
+  return best_rate(seconds, [&] { return pass(); });
+}
+
+double ReadingPeak::average(double seconds) {
+  double bytes = 0;
+  const auto begin = Clock::now();
+  do bytes += pass();
+  while (seconds_since(begin) < seconds);
+  return bytes / seconds_since(begin);
+}
 
 Ceilings measure_ceilings(ThreadPool& pool, Isa isa) {
   const PeakKernels& kernels = peak_kernels(isa);
-  return {reading(pool), arithmetic(pool, kernels.f32), arithmetic(pool, kernels.int8)};
+  return {ReadingPeak(pool).best(0.4), arithmetic(pool, kernels.f32), arithmetic(pool, kernels.int8)};
 }
 
 }  // namespace cyb

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
+#include "base/aligned_array.h"
 #include "base/cpu_features.h"
 
 namespace cyb {
@@ -18,6 +20,21 @@ struct Ceilings {
 
 // Takes about a second and 64 MB a thread, or 256 MB in all where that is more.
 Ceilings measure_ceilings(ThreadPool& pool, Isa isa);
+
+// Reading alone, for comparisons round by round: what a shared machine reads changes within seconds.
+class ReadingPeak {
+ public:
+  explicit ReadingPeak(ThreadPool& pool);  // memory of its own
+  ReadingPeak(ThreadPool& pool, std::span<const uint8_t> memory);
+  double best(double seconds);     // bytes/s of the best of some passes
+  double average(double seconds);  // of all, to be set beside the average of other work
+
+ private:
+  double pass();  // bytes read
+  ThreadPool& pool_;
+  AlignedArray<uint64_t> own_;
+  std::span<const uint8_t> memory_;
+};
 
 // `rounds` rounds of independent multiply-adds in registers. Each returns how many operations a round has
 // (two for a multiply-add) and leaves a value that depends on all of them in *sink, so that none can be left
