@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/thread_pool.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "base/processors.h"
 
 namespace cyb {
 namespace {
@@ -22,62 +20,71 @@ inline void cpu_relax() {
 #endif
 }
 
-// About 100 us of pauses before a worker goes to sleep.
-constexpr int kSpins = 4000;
+using Clock = std::chrono::steady_clock;
+// How long a worker waits awake for the next loop, and the caller for the last pieces before it lets other
+// threads run. Waking takes some 30 us.
+constexpr std::chrono::microseconds kAwake{150}, kPatience{50};
+
+// Waits awake; false when `most` went by first.
+template <class F>
+bool spin_until(std::chrono::microseconds most, F&& ready) {
+  const auto end = Clock::now() + most;
+  do {
+    for (int i = 0; i < 64; i++) {
+      if (ready()) return true;
+      cpu_relax();
+    }
+  } while (Clock::now() < end);
+  return false;
+}
 
 }  // namespace
 
-int available_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1u, std::thread::hardware_concurrency());
-}
-
+// A loop ends when all its pieces are done; who took them does not matter. So a worker that the system keeps
+// from running delays nobody: it comes late, and finds nothing left or a piece of a later loop.
 struct ThreadPool::Impl {
   int count = 1;
   std::vector<std::thread> workers;
 
-  // The current loop; published by `epoch`, finished when `busy` is 0.
+  // The current loop. Written while no piece is left or unfinished, read by those who have taken a piece.
   Body body = nullptr;
   void* context = nullptr;
-  int64_t n = 0, piece = 1;
-  alignas(64) std::atomic<int64_t> next{0};
-  alignas(64) std::atomic<uint32_t> epoch{0};
-  alignas(64) std::atomic<int> busy{0};
-  alignas(64) std::atomic<int> sleepers{0};
+  int64_t n = 0, piece = 1, pieces = 0;
+  alignas(64) std::atomic<int64_t> left{0};        // pieces that nobody has taken; sinks below 0
+  alignas(64) std::atomic<int64_t> unfinished{0};  // pieces that are not done
+  alignas(64) std::atomic<uint32_t> loops{0};      // counts them, for those who sleep
+  std::atomic<int> sleepers{0};                    // since the last call to wake
   std::atomic<bool> stop{false};
-  std::mutex mutex;
-  std::condition_variable wake;
 
   void work(int thread) {
-    for (;;) {
-      const int64_t begin = next.fetch_add(piece, std::memory_order_relaxed);
-      if (begin >= n) return;
+    int64_t done = 0;
+    for (;; done++) {
+      const int64_t before = left.fetch_sub(1, std::memory_order_acquire);
+      if (before <= 0) break;
+      const int64_t begin = (pieces - before) * piece;
       body(context, begin, std::min(n, begin + piece), thread);
     }
+    if (done) unfinished.fetch_sub(done, std::memory_order_release);
   }
 
   void worker(int thread) {
-    uint32_t seen = 0;
+    const auto called = [&] {
+      return left.load(std::memory_order_relaxed) > 0 || stop.load(std::memory_order_relaxed);
+    };
     for (;;) {
-      uint32_t now = epoch.load(std::memory_order_acquire);
-      for (int i = 0; now == seen && i < kSpins; i++) {
-        cpu_relax();
-        now = epoch.load(std::memory_order_acquire);
-      }
-      if (now == seen) {
-        std::unique_lock lock(mutex);
+      const uint32_t seen = loops.load();
+      if (!spin_until(kAwake, called)) {
         sleepers.fetch_add(1);
-        wake.wait(lock, [&] { return epoch.load() != seen || stop.load(); });
-        sleepers.fetch_sub(1);
-        now = epoch.load();
+        loops.wait(seen);
       }
-      if (stop.load(std::memory_order_relaxed)) return;
-      seen = now;
+      if (stop.load()) return;
       work(thread);
-      busy.fetch_sub(1, std::memory_order_release);
     }
+  }
+
+  void call_workers() {
+    loops.fetch_add(1);
+    if (sleepers.load() > 0 && sleepers.exchange(0) > 0) loops.notify_all();
   }
 };
 
@@ -87,12 +94,9 @@ ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>()) {
 }
 
 ThreadPool::~ThreadPool() {
-  {
-    std::lock_guard lock(impl_->mutex);
-    impl_->stop = true;
-    impl_->epoch.fetch_add(1);
-  }
-  impl_->wake.notify_all();
+  impl_->stop = true;
+  impl_->loops.fetch_add(1);
+  impl_->loops.notify_all();
   for (auto& worker : impl_->workers) worker.join();
 }
 
@@ -106,20 +110,14 @@ void ThreadPool::run(int64_t n, int64_t grain, Body body, void* context) {
   // A few pieces a thread even out threads that the system interrupts.
   const int64_t pieces = std::min<int64_t>(n / std::max<int64_t>(grain, 1) + 1, int64_t{p.count} * 4);
   p.piece = std::max<int64_t>(std::max<int64_t>(grain, 1), (n + pieces - 1) / pieces);
-  p.next.store(0, std::memory_order_relaxed);
-  p.busy.store(p.count - 1, std::memory_order_relaxed);
-  p.epoch.fetch_add(1, std::memory_order_seq_cst);
-  if (p.sleepers.load(std::memory_order_seq_cst) > 0) {
-    std::lock_guard lock(p.mutex);
-    p.wake.notify_all();
-  }
+  p.pieces = (n + p.piece - 1) / p.piece;
+  p.unfinished.store(p.pieces, std::memory_order_relaxed);
+  p.left.store(p.pieces, std::memory_order_release);
+  p.call_workers();
   p.work(0);
-  for (int i = 0; p.busy.load(std::memory_order_acquire) != 0; i++) {
-    if (i < 100000)
-      cpu_relax();
-    else
-      std::this_thread::yield();
-  }
+  const auto done = [&] { return p.unfinished.load(std::memory_order_acquire) == 0; };
+  if (spin_until(kPatience, done)) return;
+  while (!done()) std::this_thread::yield();
 }
 
 }  // namespace cyb

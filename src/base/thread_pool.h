@@ -11,7 +11,7 @@ namespace cyb {
 
 class ThreadPool {
  public:
-  // `threads` counts the calling thread; 0 means one for each processor that this process may use.
+  // `threads` counts the calling thread; 0 means available_processors().
   explicit ThreadPool(int threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -19,9 +19,9 @@ class ThreadPool {
 
   int threads() const;
 
-  // Calls f(begin, end, thread) over [0, n) cut into pieces of at least `grain`; pieces are taken as threads get
-  // free, so what a piece computes must not depend on how the range is cut. `thread` is in [0, threads()).
-  // f must not throw and must not call parallel_for on the same pool. One caller at a time.
+  // Calls f(begin, end, thread) over [0, n) cut into pieces of at least `grain`; pieces are taken as threads
+  // get free, so what a piece computes must not depend on how the range is cut. `thread` is in [0,
+  // threads()). f must not throw and must not call parallel_for on the same pool. One caller at a time.
   template <class F>
   void parallel_for(int64_t n, int64_t grain, F&& f) {
     if (n <= 0) return;
@@ -29,7 +29,8 @@ class ThreadPool {
       f(int64_t{0}, n, 0);
       return;
     }
-    run(n, grain, [](void* context, int64_t b, int64_t e, int t) { (*static_cast<F*>(context))(b, e, t); },
+    run(
+        n, grain, [](void* context, int64_t b, int64_t e, int t) { (*static_cast<F*>(context))(b, e, t); },
         const_cast<void*>(static_cast<const void*>(&f)));
   }
 
@@ -39,8 +40,5 @@ class ThreadPool {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// Processors that this process may run on.
-int available_processors();
 
 }  // namespace cyb

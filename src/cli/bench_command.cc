@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/dot_products.h"
 #include "base/process_memory.h"
 #include "base/thread_pool.h"
 #include "cli/bench_options.h"
@@ -127,7 +128,7 @@ void bench(const BenchOptions& o) {
   if (o.json) {
     nlohmann::ordered_json j{{"model", model.file().name()},
                              {"backend", model.backend().name()},
-                             {"isa", to_string(isa)},
+                             {"isa", isa_name(isa, detect_dots())},
                              {"threads", pool.threads()},
                              {"prompt", o.prompt},
                              {"decode", o.decode},
@@ -170,8 +171,8 @@ void bench(const BenchOptions& o) {
              model.file().weights_size() >> 20, model.session().state_bytes() >> 20, own >> 20,
              memory.mapped >> 20);
   fmt::print("this machine, {} threads, {}: reads {:.1f} GB/s, f32 {:.0f} GFLOP/s, 8-bit {:.0f} GOP/s\n",
-             pool.threads(), to_string(isa), most.read_bytes_per_s * 1e-9, most.f32_flops_per_s * 1e-9,
-             most.int8_ops_per_s * 1e-9);
+             pool.threads(), isa_name(isa, detect_dots()), most.read_bytes_per_s * 1e-9,
+             most.f32_flops_per_s * 1e-9, most.int8_ops_per_s * 1e-9);
 }
 
 }  // namespace

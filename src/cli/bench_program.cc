@@ -5,8 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/cpu_features.h"
+#include "base/dot_products.h"
 #include "base/process_memory.h"
-#include "base/thread_pool.h"
+#include "base/processors.h"
 #include "cli/bench_options.h"
 #include "cli/graph_session.h"
 
@@ -53,7 +54,7 @@ void bench_program(const BenchOptions& o, const std::string& path) {
   const uint64_t own = memory.peak - std::min(memory.peak, memory.mapped);
   const double peak_mb = static_cast<double>(own) / (1 << 20);
   const int threads = o.flags.threads > 0 ? o.flags.threads : available_processors();
-  const char* isa = to_string(detect_isa());
+  const char* isa = isa_name(detect_isa(), detect_dots());
   if (o.json) {
     nlohmann::ordered_json shapes;
     for (size_t i = 0; i < inputs.size(); i++)

@@ -5,8 +5,8 @@
 #include <map>
 #include <memory>
 
+#include "base/processors.h"
 #include "base/system_memory.h"
-#include "base/thread_pool.h"
 #include "cli/command.h"
 #include "cli/progress_bar.h"
 #include "families/family.h"

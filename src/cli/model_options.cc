@@ -13,7 +13,7 @@ void add_model_flags(CLI::App& command, ModelFlags& f) {
                   "Tokens that prompt and answer may have together (default: as many as the model was "
                   "trained for and memory holds)")
       ->check(CLI::PositiveNumber);
-  command.add_option("--threads", f.threads, "Threads (default: all processors)")->check(CLI::Range(1, 1024));
+  command.add_option("--threads", f.threads, "Threads (0: all processors that it may use)")->check(CLI::Range(0, 1024));
   command.add_option("--backend", f.backend, "cpu");
   command.add_option("--path", f.path, "curated: the family's graph; graph: the program in the file")
       ->check(CLI::IsMember({"curated", "graph"}));

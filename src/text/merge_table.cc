@@ -6,7 +6,7 @@
 #include <future>
 
 #include "base/error.h"
-#include "base/thread_pool.h"
+#include "base/processors.h"
 #include "text/utf8.h"
 #include "text/vocab_lines.h"
 
