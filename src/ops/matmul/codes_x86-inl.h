@@ -46,22 +46,38 @@ struct CodesTernary {
   static constexpr int kUp = 1;
   static int32_t offset(const Q8Block& x) { return x.neg1; }
   static V8 scale(const uint8_t*) { return v8_set1(1); }
-  // 16 columns of a row in 4 bytes: the codes 0, 1, −1 of 2 bits become 1, 2, 0 (and 11, which no file has,
-  // 1).
-  static VI plus1(VI w) {
-    const VI bit = _mm256_set1_epi8(0x55), low = _mm256_and_si256(w, bit),
-             high = _mm256_and_si256(_mm256_srli_epi16(w, 1), bit), one = _mm256_andnot_si256(high, low);
-    return _mm256_or_si256(_mm256_add_epi8(one, one), _mm256_xor_si256(_mm256_xor_si256(high, low), bit));
+  // 16 columns of a row in 4 bytes, and 2 bits for each: the codes 0, 1, −1 become 1, 2, 0 (and 11, which no
+  // file has, 1). Four vectors: column 4b + t of each row in byte b of vector t.
+  static CYB_INLINE void plus1(VI w, VI (&code)[4]) {
+    const VI low = _mm256_setr_epi8(1, 2, 0, 1, 1, 2, 0, 1, 1, 2, 0, 1, 1, 2, 0, 1, 1, 2, 0, 1, 1, 2, 0, 1, 1,
+                                    2, 0, 1, 1, 2, 0, 1);
+    const VI high = _mm256_setr_epi8(1, 1, 1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2,
+                                     0, 0, 0, 0, 1, 1, 1, 1);
+    const VI mask = _mm256_set1_epi8(15), a = _mm256_and_si256(w, mask),
+             b = _mm256_and_si256(_mm256_srli_epi16(w, 4), mask);
+    code[0] = _mm256_shuffle_epi8(low, a);
+    code[1] = _mm256_shuffle_epi8(high, a);
+    code[2] = _mm256_shuffle_epi8(low, b);
+    code[3] = _mm256_shuffle_epi8(high, b);
   }
   // `half`: the block's second half is absent; its activations are zero, so any codes serve.
   template <class F>
   static CYB_INLINE void each(const uint8_t* p, bool half, F&& f) {
-    const VI two_bits = _mm256_set1_epi8(3);
-    for (int j = 0; j < 8; j++) {
-      const VI w = plus1(vi_load(p + (half ? 0 : j / 4 * 32)));
-      VI v = _mm256_and_si256(_mm256_srl_epi32(w, _mm_cvtsi32_si128(j % 4 * 8)), _mm256_set1_epi32(255));
-      v = _mm256_or_si256(v, _mm256_slli_epi32(v, 12));
-      f(j, _mm256_and_si256(_mm256_or_si256(v, _mm256_slli_epi32(v, 6)), two_bits));
+    for (int u = 0; u < 2; u++) {
+      VI c[4];
+      plus1(vi_load(p + (half ? 0 : 32 * u)), c);
+      // A transposition of 4 × 4 bytes in each row's lane.
+      const VI low02 = _mm256_set1_epi32(0x00ff00ff), high = _mm256_set1_epi32(static_cast<int>(0xff00ff00));
+      const VI even01 =
+          _mm256_or_si256(_mm256_and_si256(c[0], low02), _mm256_slli_epi16(_mm256_and_si256(c[1], low02), 8));
+      const VI even23 =
+          _mm256_or_si256(_mm256_and_si256(c[2], low02), _mm256_slli_epi16(_mm256_and_si256(c[3], low02), 8));
+      const VI odd01 = _mm256_or_si256(_mm256_srli_epi16(c[0], 8), _mm256_and_si256(c[1], high));
+      const VI odd23 = _mm256_or_si256(_mm256_srli_epi16(c[2], 8), _mm256_and_si256(c[3], high));
+      f(4 * u, _mm256_blend_epi16(even01, _mm256_slli_epi32(even23, 16), 0xaa));
+      f(4 * u + 1, _mm256_blend_epi16(odd01, _mm256_slli_epi32(odd23, 16), 0xaa));
+      f(4 * u + 2, _mm256_blend_epi16(_mm256_srli_epi32(even01, 16), even23, 0xaa));
+      f(4 * u + 3, _mm256_blend_epi16(_mm256_srli_epi32(odd01, 16), odd23, 0xaa));
     }
   }
 };
@@ -98,19 +114,16 @@ struct FewRows {
   }
 };
 
-// Shifted by 2t, the bytes of a lane give columns t, 4 + t, 8 + t, 12 + t: x is put in that order instead.
+// x is put in the order of the codes' columns rather than the codes in that of x.
 template <class Sum, int ROWS>
 struct FewRows<CodesTernary, Sum, ROWS> {
   static CYB_INLINE void dot(const uint8_t* p, bool half, const Q8Block* const (&x)[ROWS], VI (&d)[ROWS]) {
-    const VI two_bits = _mm256_set1_epi8(3);
     const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
 #pragma GCC unroll 4
     for (int m = 0; m < ROWS; m++) d[m] = Sum::zero(x[m]->neg1);
-    for (int u = 0; u < (half ? 1 : 2); u++) {
-      const VI w = CodesTernary::plus1(vi_load(p + 32 * u));
-      const VI code[4] = {_mm256_and_si256(w, two_bits), _mm256_and_si256(_mm256_srli_epi16(w, 2), two_bits),
-                          _mm256_and_si256(_mm256_srli_epi16(w, 4), two_bits),
-                          _mm256_and_si256(_mm256_srli_epi16(w, 6), two_bits)};
+    const auto unit = [&](int u) __attribute__((always_inline)) {
+      VI code[4];
+      CodesTernary::plus1(vi_load(p + 32 * u), code);
 #pragma GCC unroll 4
       for (int m = 0; m < ROWS; m++) {
         const VI xx = _mm256_broadcastsi128_si256(
@@ -120,7 +133,9 @@ struct FewRows<CodesTernary, Sum, ROWS> {
         d[m] = Sum::add(d[m], code[2], _mm256_shuffle_epi32(xx, 0xaa));
         d[m] = Sum::add(d[m], code[3], _mm256_shuffle_epi32(xx, 0xff));
       }
-    }
+    };
+    unit(0);
+    if (!half) unit(1);
 #pragma GCC unroll 4
     for (int m = 0; m < ROWS; m++) d[m] = Sum::get(d[m], x[m]->neg1);
   }
