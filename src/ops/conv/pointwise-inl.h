@@ -18,6 +18,8 @@ inline constexpr int64_t kPointwiseChunk = 64;  // positions whose sums wait tog
 template <int ROWS, int VECTORS>
 static void pointwise_tile(const float* x, int64_t step, int64_t x_stride, const float* w, int64_t depth,
                            const float* bias, float* m, int64_t m_stride) {
+  // What comes next, the following positions and block of w, is fetched on the way.
+  const int64_t ahead = depth * 16 * VECTORS, x_ahead = step * ROWS;
   for (int64_t from = 0; from < depth; from += 256) {
     const int64_t to = from + 256 < depth ? from + 256 : depth;
     Vec acc[ROWS][VECTORS];
@@ -25,7 +27,11 @@ static void pointwise_tile(const float* x, int64_t step, int64_t x_stride, const
         set1(0.0f);
     for (int64_t k = from; k < to; ++k, w += 16 * VECTORS, x += x_stride) {
       Vec u[VECTORS];
-      CYB_UNROLL for (int j = 0; j < VECTORS; ++j) u[j] = load(w + 16 * j);
+      CYB_UNROLL for (int j = 0; j < VECTORS; ++j) {
+        u[j] = load(w + 16 * j);
+        fetch(w + ahead + 16 * j);
+      }
+      fetch(x + x_ahead);
       CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
         const Vec v = set1(x[i * step]);
         CYB_UNROLL for (int j = 0; j < VECTORS; ++j) acc[i][j] = fma(u[j], v, acc[i][j]);

@@ -29,7 +29,10 @@ static void product_tile(const float* a, const float* b, const int32_t* offsets,
     for (int64_t k = from; k < to; ++k, a += ROWS) {
       const float* row = b + offsets[k];
       Vec x[VECTORS];
-      CYB_UNROLL for (int v = 0; v < VECTORS; ++v) x[v] = load(row + 16 * v);
+      CYB_UNROLL for (int v = 0; v < VECTORS; ++v) {
+        x[v] = load(row + 16 * v);
+        fetch(row + 16 * (VECTORS + v));  // for the next tile
+      }
       CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
         const Vec w = set1(a[i]);
         CYB_UNROLL for (int v = 0; v < VECTORS; ++v) acc[i][v] = fma(w, x[v], acc[i][v]);
