@@ -49,20 +49,23 @@ struct ThreadPool::Impl {
   // The current loop. Written while no piece is left or unfinished, read by those who have taken a piece.
   Body body = nullptr;
   void* context = nullptr;
-  int64_t n = 0, piece = 1, pieces = 0;
+  int64_t n = 0, pieces = 0;
   alignas(64) std::atomic<int64_t> left{0};        // pieces that nobody has taken; sinks below 0
   alignas(64) std::atomic<int64_t> unfinished{0};  // pieces that are not done
   alignas(64) std::atomic<uint32_t> loops{0};      // counts them, for those who sleep
   std::atomic<int> sleepers{0};                    // since the last call to wake
   std::atomic<bool> stop{false};
 
+  // Pieces of nearly one length, the longer ones first: so threads end together.
+  int64_t begin_of(int64_t i) const { return i * (n / pieces) + std::min(i, n % pieces); }
+
   void work(int thread) {
     int64_t done = 0;
     for (;; done++) {
       const int64_t before = left.fetch_sub(1, std::memory_order_acquire);
       if (before <= 0) break;
-      const int64_t begin = (pieces - before) * piece;
-      body(context, begin, std::min(n, begin + piece), thread);
+      const int64_t i = pieces - before;
+      body(context, begin_of(i), begin_of(i + 1), thread);
     }
     if (done) unfinished.fetch_sub(done, std::memory_order_release);
   }
@@ -108,9 +111,8 @@ void ThreadPool::run(int64_t n, int64_t grain, Body body, void* context) {
   p.context = context;
   p.n = n;
   // A few pieces a thread even out threads that the system interrupts.
-  const int64_t pieces = std::min<int64_t>(n / std::max<int64_t>(grain, 1) + 1, int64_t{p.count} * 4);
-  p.piece = std::max<int64_t>(std::max<int64_t>(grain, 1), (n + pieces - 1) / pieces);
-  p.pieces = (n + p.piece - 1) / p.piece;
+  grain = std::max<int64_t>(grain, 1);
+  p.pieces = std::clamp<int64_t>(n / grain + (n % grain > grain / 2), 1, int64_t{p.count} * 4);
   p.unfinished.store(p.pieces, std::memory_order_relaxed);
   p.left.store(p.pieces, std::memory_order_release);
   p.call_workers();
