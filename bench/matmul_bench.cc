@@ -191,11 +191,11 @@ void share(Isa isa, int threads, int64_t m, int64_t n, int64_t k) {
        [&](int64_t i, int64_t j) { return double{b[static_cast<size_t>(j * k + i)]}; }},
       {"f32 x u32", [&] { u32.run(pool, kernels); },
        [&](int64_t i, int64_t j) {
-         return code(reinterpret_cast<const int32_t*>(u32.weights.data()), i, j, k) * 0x1p-15;
+         return code(reinterpret_cast<const int32_t*>(u32.weights.get()), i, j, k) * 0x1p-15;
        }},
       {"f32 x u16", [&] { u16.run(pool, kernels); },
        [&](int64_t i, int64_t j) {
-         return code(reinterpret_cast<const int16_t*>(u16.weights.data()), i, j, k) * 0x1p-15;
+         return code(reinterpret_cast<const int16_t*>(u16.weights.get()), i, j, k) * 0x1p-15;
        }}};
   for (const Case& c : cases) {
     std::vector<double> peaks, rates, shares;
