@@ -19,7 +19,7 @@ class ThreadPool {
 
   int threads() const;
 
-  // Calls f(begin, end, thread) over [0, n) cut into pieces of about `grain` or more; pieces are taken as
+  // Calls f(begin, end, thread) over [0, n) cut into pieces of `grain` · ¾ or more; pieces are taken as
   // threads get free, so what a piece computes must not depend on how the range is cut. `thread` is in [0,
   // threads()). f must not throw and must not call parallel_for on the same pool. One caller at a time.
   template <class F>
