@@ -95,10 +95,24 @@ void pair_tile(const MatmulArgs& args, int64_t row, int64_t group) {
           _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(d[m]), _mm512_set1_ps(x[m].scale)), scale, acc[m]);
     x.next();
   }
+  const int64_t column = group * 8;
+  if (column + 16 <= args.w.n && !args.w.row_scale) {  // finish() from registers
+    const __m512 factor = _mm512_set1_ps(args.w.factor), factor2 = _mm512_set1_ps(args.w.factor2);
+    const __m512 bias = args.bias ? _mm512_loadu_ps(args.bias + column) : _mm512_setzero_ps();
+    float* y = args.y + row * args.ldy + column;
+#pragma GCC unroll 12
+    for (int m = 0; m < ROWS; m++, y += args.ldy) {
+      __m512 v = _mm512_mul_ps(_mm512_mul_ps(acc[m], factor), factor2);
+      if (args.bias) v = _mm512_add_ps(v, bias);
+      if (args.accumulate) v = _mm512_add_ps(_mm512_loadu_ps(y), v);
+      _mm512_storeu_ps(y, v);
+    }
+    return;
+  }
   alignas(64) float total[ROWS * 16];
 #pragma GCC unroll 12
   for (int m = 0; m < ROWS; m++) _mm512_store_ps(total + 16 * m, acc[m]);
-  for (int g = 0; g < 2; g++) finish(args, row, ROWS, (group + g) * 8, total + 8 * g, 16);
+  for (int g = 0; g < 2; g++) finish(args, row, ROWS, column + 8 * g, total + 8 * g, 16);
 }
 
 using PairTile = void (*)(const MatmulArgs&, int64_t, int64_t);
