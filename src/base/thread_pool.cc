@@ -52,8 +52,9 @@ struct ThreadPool::Impl {
   int64_t n = 0, pieces = 0;
   alignas(64) std::atomic<int64_t> left{0};        // pieces that nobody has taken; sinks below 0
   alignas(64) std::atomic<int64_t> unfinished{0};  // pieces that are not done
-  alignas(64) std::atomic<uint32_t> loops{0};      // counts them, for those who sleep
-  std::atomic<int> sleepers{0};                    // since the last call to wake
+  alignas(64) std::atomic<uint32_t> loops{
+      0};                        // counts them: what workers wait for, apart from what they change
+  std::atomic<int> sleepers{0};  // since the last call to wake
   std::atomic<bool> stop{false};
 
   // Pieces of nearly one length, the longer ones first: so threads end together.
@@ -71,17 +72,14 @@ struct ThreadPool::Impl {
   }
 
   void worker(int thread) {
-    const auto called = [&] {
-      return left.load(std::memory_order_relaxed) > 0 || stop.load(std::memory_order_relaxed);
-    };
-    for (;;) {
-      const uint32_t seen = loops.load();
+    for (uint32_t seen = 0;; work(thread)) {
+      const auto called = [&] { return loops.load(std::memory_order_relaxed) != seen; };
       if (!spin_until(kAwake, called)) {
         sleepers.fetch_add(1);
         loops.wait(seen);
       }
       if (stop.load()) return;
-      work(thread);
+      seen = loops.load();
     }
   }
 

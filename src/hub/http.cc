@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hub/http.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <cctype>
 #include <ctime>
 #include <exception>
 
+#include "hub/curl_library.h"
 #include "hub/fetch_error.h"
 
 namespace cyb {
@@ -104,11 +103,11 @@ HttpFailure classify(CURLcode code) {
 struct HttpClient::Impl {
   CURL* curl = nullptr;
   Impl() {
-    static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
-    if (ready == CURLE_OK) curl = curl_easy_init();
+    static const CURLcode ready = curl_library().global_init(CURL_GLOBAL_DEFAULT);
+    if (ready == CURLE_OK) curl = curl_library().easy_init();
     if (!curl) throw error(ErrorKind::Io, "the libcurl library does not start");
   }
-  ~Impl() { curl_easy_cleanup(curl); }
+  ~Impl() { curl_library().easy_cleanup(curl); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 };
@@ -131,7 +130,7 @@ std::string HttpHeaders::get(const std::string& lower_name) const {
 HttpResult HttpClient::get_once(const HttpRequest& request, const std::string& url, bool own_origin,
                                 const std::vector<HttpHeaders>& hops, BodySink& sink) {
   CURL* curl = impl_->curl;
-  curl_easy_reset(curl);  // keeps connections and names
+  curl_library().easy_reset(curl);  // keeps connections and names
   Transfer transfer;
   transfer.sink = &sink;
   transfer.response.url = url;
@@ -139,10 +138,11 @@ HttpResult HttpClient::get_once(const HttpRequest& request, const std::string& u
   char reason[CURL_ERROR_SIZE] = "";
 
   curl_slist* headers = nullptr;
-  for (const std::string& header : request.headers) headers = curl_slist_append(headers, header.c_str());
+  for (const std::string& header : request.headers)
+    headers = curl_library().slist_append(headers, header.c_str());
   if (own_origin && !request.bearer.empty())
-    headers = curl_slist_append(headers, ("Authorization: Bearer " + request.bearer).c_str());
-  const auto option = [&](CURLoption name, auto value) { curl_easy_setopt(curl, name, value); };
+    headers = curl_library().slist_append(headers, ("Authorization: Bearer " + request.bearer).c_str());
+  const auto option = [&](CURLoption name, auto value) { curl_library().easy_setopt(curl, name, value); };
   option(CURLOPT_URL, url.c_str());
   option(CURLOPT_HTTPHEADER, headers);
   option(CURLOPT_ERRORBUFFER, reason);
@@ -174,16 +174,16 @@ HttpResult HttpClient::get_once(const HttpRequest& request, const std::string& u
   option(CURLOPT_WRITEFUNCTION, on_body);
   option(CURLOPT_WRITEDATA, static_cast<void*>(&transfer));
 
-  const CURLcode code = curl_easy_perform(curl);
-  curl_slist_free_all(headers);
+  const CURLcode code = curl_library().easy_perform(curl);
+  curl_library().slist_free_all(headers);
   if (transfer.thrown) std::rethrow_exception(transfer.thrown);
   HttpResult result;
   result.failure = classify(code);
   curl_off_t ready = 0;  // when the connection stood
   if (code == CURLE_OPERATION_TIMEDOUT &&
-      curl_easy_getinfo(curl, CURLINFO_PRETRANSFER_TIME_T, &ready) == CURLE_OK && ready == 0)
+      curl_library().easy_getinfo(curl, CURLINFO_PRETRANSFER_TIME_T, &ready) == CURLE_OK && ready == 0)
     result.failure = HttpFailure::unreachable;
-  if (code != CURLE_OK) result.reason = *reason ? reason : curl_easy_strerror(code);
+  if (code != CURLE_OK) result.reason = *reason ? reason : curl_library().easy_strerror(code);
   if (code == CURLE_OK && transfer.wanted()) transfer.begin();  // an empty body
   result.response = std::move(transfer.response);
   return result;
@@ -227,7 +227,7 @@ long retry_after(const HttpHeaders& headers) {
   char* end = nullptr;
   const long seconds = std::strtol(text.c_str(), &end, 10);
   if (end != text.c_str() && *end == '\0') return std::max(0L, seconds);
-  const time_t when = curl_getdate(text.c_str(), nullptr);
+  const time_t when = curl_library().getdate(text.c_str(), nullptr);
   if (when < 0) return -1;
   return std::max<long>(0, static_cast<long>(when - std::time(nullptr)));
 }

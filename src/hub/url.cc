@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hub/url.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <cctype>
 #include <memory>
 
+#include "hub/curl_library.h"
+
 namespace cyb {
 namespace {
 
-using Url = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
+using Url = std::unique_ptr<CURLU, decltype(CurlLibrary::url_cleanup)>;
 
 Url parse(const std::string& url) {
-  Url handle(curl_url(), curl_url_cleanup);
-  if (!handle || curl_url_set(handle.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) handle.reset();
+  Url handle(curl_library().url(), curl_library().url_cleanup);
+  if (!handle || curl_library().url_set(handle.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK)
+    handle.reset();
   return handle;
 }
 
 std::string part(const Url& url, CURLUPart which, unsigned flags = 0) {
   char* text = nullptr;
-  if (!url || curl_url_get(url.get(), which, &text, flags) != CURLUE_OK || !text) return "";
+  if (!url || curl_library().url_get(url.get(), which, &text, flags) != CURLUE_OK || !text) return "";
   std::string out = text;
-  curl_free(text);
+  curl_library().free(text);
   return out;
 }
 
@@ -49,7 +50,7 @@ std::string url_fragment(const std::string& url) { return part(parse(url), CURLU
 
 std::string resolve_url(const std::string& base, const std::string& reference) {
   const Url url = parse(base);
-  if (!url || curl_url_set(url.get(), CURLUPART_URL, reference.c_str(), 0) != CURLUE_OK) return "";
+  if (!url || curl_library().url_set(url.get(), CURLUPART_URL, reference.c_str(), 0) != CURLUE_OK) return "";
   return part(url, CURLUPART_URL);
 }
 
@@ -73,7 +74,7 @@ std::string printable_url(const std::string& url) {
   const Url parsed = parse(url);
   if (!parsed) return url.substr(0, 200);
   for (const CURLUPart which : {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY, CURLUPART_FRAGMENT})
-    curl_url_set(parsed.get(), which, nullptr, 0);
+    curl_library().url_set(parsed.get(), which, nullptr, 0);
   return part(parsed, CURLUPART_URL);
 }
 

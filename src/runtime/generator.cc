@@ -44,6 +44,7 @@ void Generator::step(std::span<const int32_t> tokens, std::span<const int32_t> r
   for (size_t i = 0; i < rows.size(); i++) rows_.at<int32_t>(i) = rows[i];
   const Tensor* inputs[] = {&tokens_, &positions_, &lengths_, &rows_};
   session_.run("decode", inputs, out_);
+  computed_ += n;
   held_.insert(held_.end(), tokens.begin(), tokens.end());
 }
 

@@ -49,6 +49,8 @@ class Generator {
               const std::function<void(int64_t, std::span<const float>)>& on_row, int64_t chunk = 0);
 
   const std::vector<int32_t>& held() const { return held_; }
+  // Tokens that the session has run in all, guesses included.
+  int64_t computed_tokens() const { return computed_; }
   void forget();
 
  private:
@@ -66,6 +68,7 @@ class Generator {
   Session& session_;
   int64_t vocabulary_;
   std::vector<int32_t> held_;  // tokens that the states hold
+  int64_t computed_ = 0;
   Tensor tokens_, positions_, lengths_, rows_;
   std::vector<int32_t> wanted_;  // rows of a step
   std::vector<Tensor> out_;

@@ -82,9 +82,9 @@ std::vector<float> random_logits(size_t n, int kind, std::mt19937& random) {
 }
 
 void expect_twins(const SamplerSettings& s, const std::vector<float>& logits,
-                  const std::vector<int32_t>& history) {
+                  const std::vector<int32_t>& history, uint64_t draws = 3) {
   Sampler sampler(s);
-  for (uint64_t drawn = 0; drawn < 3; drawn++) {
+  for (uint64_t drawn = 0; drawn < draws; drawn++) {
     std::vector<float> copy = logits;
     ASSERT_EQ(sampler.sample(copy, history), plain_sample(s, logits, history, drawn))
         << "temperature " << s.temperature << ", top-k " << s.top_k << ", top-p " << s.top_p << ", min-p "
@@ -95,7 +95,7 @@ void expect_twins(const SamplerSettings& s, const std::vector<float>& logits,
 
 TEST(Sampler, DrawsWhatSortingEverythingDraws) {
   std::mt19937 random(5);
-  for (size_t n : {1, 2, 31, 33, 500, 3000})
+  for (size_t n : {1, 2, 33, 1500})
     for (int kind = 0; kind < 4; kind++) {
       const std::vector<float> logits = random_logits(n, kind, random);
       std::vector<int32_t> history;
@@ -131,7 +131,7 @@ TEST(Sampler, LargeVocabularies) {
           s.top_p = p;
           s.min_p = min_p;
           s.seed = random();
-          expect_twins(s, logits, {});
+          expect_twins(s, logits, {}, 1);
         }
   }
 }
