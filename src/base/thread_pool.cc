@@ -52,8 +52,8 @@ struct ThreadPool::Impl {
   int64_t n = 0, pieces = 0;
   alignas(64) std::atomic<int64_t> left{0};        // pieces that nobody has taken; sinks below 0
   alignas(64) std::atomic<int64_t> unfinished{0};  // pieces that are not done
-  alignas(64) std::atomic<uint32_t> loops{
-      0};                        // counts them: what workers wait for, apart from what they change
+  // Counts the loops: what workers wait for lies apart from what they change.
+  alignas(64) std::atomic<uint32_t> loops{0};
   std::atomic<int> sleepers{0};  // since the last call to wake
   std::atomic<bool> stop{false};
 
