@@ -169,18 +169,20 @@ double fma_peak(Isa isa, ThreadPool& pool) {
 void share(Isa isa, int threads, int64_t m, int64_t n, int64_t k) {
   ThreadPool pool(threads);
   const MatmulKernels& kernels = matmul_kernels(isa);
-  std::vector<float> a(static_cast<size_t>(m * k)), b(static_cast<size_t>(n * k)),
-      y(static_cast<size_t>(m * n));
-  for (size_t i = 0; i < a.size(); i++) a[i] = static_cast<float>(i * 7 % 255) - 127;
-  for (size_t i = 0; i < b.size(); i++) b[i] = static_cast<float>(i * 11 % 255) - 127;
+  // In large pages, as the backend's buffers are.
+  const auto a_size = static_cast<size_t>(m * k), b_size = static_cast<size_t>(n * k);
+  const auto a = make_aligned<float>(a_size), b = make_aligned<float>(b_size),
+             y = make_aligned<float>(static_cast<size_t>(m * n));
+  for (size_t i = 0; i < a_size; i++) a[i] = static_cast<float>(i * 7 % 255) - 127;
+  for (size_t i = 0; i < b_size; i++) b[i] = static_cast<float>(i * 11 % 255) - 127;
   DenseArgs nn, nt;
-  nn.m = m, nn.n = n, nn.k = k, nn.a = a.data(), nn.a_m = k, nn.b = b.data(), nn.y = y.data(), nn.y_m = n;
+  nn.m = m, nn.n = n, nn.k = k, nn.a = a.get(), nn.a_m = k, nn.b = b.get(), nn.y = y.get(), nn.y_m = n;
   nt = nn;
   nn.b_k = n, nn.b_n = 1;
   nt.b_k = 1, nt.b_n = k;
   Product u32(pool, kernels, Encoding::u32, false, m, n, k, 1),
       u16(pool, kernels, Encoding::u16, false, m, n, k, 1);
-  for (Product* p : {&u32, &u16}) p->args.x = a.data(), p->args.y = y.data();
+  for (Product* p : {&u32, &u16}) p->args.x = a.get(), p->args.y = y.get();
   const auto code = [](const auto* p, int64_t at_k, int64_t at_n, int64_t depth) {
     return static_cast<double>(p[(at_n / 8 * depth + at_k) * 8 + at_n % 8]);
   };

@@ -50,6 +50,9 @@ Cut cut(int64_t m, int64_t n, int64_t most_rows, int64_t together, int64_t group
   const int64_t unit = rounds(kLowUnit) < rounds(kUnit) * 15 / 16 ? kLowUnit : kUnit;
   c.groups = round_up(std::max<int64_t>({groups / wanted, least, 1}), unit);
   c.group_tiles = ceil_div(groups, c.groups);
+  // Of nearly one width: a last one of a group or two would cost a round of its own.
+  if (c.group_tiles > 1) c.groups = round_up(ceil_div(groups, c.group_tiles), unit);
+  c.group_tiles = ceil_div(groups, c.groups);
   return c;
 }
 
