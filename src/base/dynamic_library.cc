@@ -11,7 +11,8 @@ DynamicLibrary::DynamicLibrary(const std::string& name) : name_(name) {
   handle_ = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle_) {
     const char* reason = ::dlerror();
-    throw error(ErrorKind::Io, "cannot load the library {}: {}", name, reason ? reason : "no reason given");
+    throw error(ErrorKind::Io, "cannot load the library {}: {}", name, reason ? reason : "no reason given")
+        .advise("install the package that it belongs to");
   }
 }
 

@@ -7,7 +7,7 @@ namespace cyb {
 namespace {
 
 CurlLibrary load() {
-  const DynamicLibrary library("libcurl.so.4");  // the ABI of all versions since 2006
+  const DynamicLibrary library(CYB_LIBCURL);
   CurlLibrary c;
 #define CYB_CURL_FIND(name) library.find("curl_" #name, &c.name);
   CYB_CURL_FUNCTIONS(CYB_CURL_FIND)
