@@ -1,14 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats that libsndfile reads, from memory.
+// Formats that libsndfile reads, from memory. It is loaded with the first of them: it brings seven libraries
+// of codecs with it.
 #include <sndfile.h>
 
 #include <algorithm>
 
+#include "base/dynamic_library.h"
 #include "base/error.h"
 #include "media/sound/decoder.h"
 
 namespace cyb {
 namespace {
+
+struct Sndfile {
+  decltype(&::sf_open_virtual) sf_open_virtual = nullptr;
+  decltype(&::sf_command) sf_command = nullptr;
+  decltype(&::sf_readf_float) sf_readf_float = nullptr;
+  decltype(&::sf_close) sf_close = nullptr;
+
+  Sndfile() {
+    const DynamicLibrary library(CYB_LIBSNDFILE);
+    library.find("sf_open_virtual", &sf_open_virtual);
+    library.find("sf_command", &sf_command);
+    library.find("sf_readf_float", &sf_readf_float);
+    library.find("sf_close", &sf_close);
+  }
+};
+
+const Sndfile& sndfile() {
+  static const Sndfile library;
+  return library;
+}
 
 SoundCursor& cursor(void* user) { return *static_cast<SoundCursor*>(user); }
 sf_count_t cursor_length(void* user) { return cursor(user).size(); }
@@ -51,29 +73,29 @@ class SndfileDecoder : public SoundDecoder {
   explicit SndfileDecoder(std::shared_ptr<const SoundBytes> bytes) : cursor_(std::move(bytes)) {
     SF_VIRTUAL_IO io{cursor_length, cursor_seek, cursor_read, cursor_write, cursor_tell};
     SF_INFO info{};
-    file_ = sf_open_virtual(&io, SFM_READ, &info, &cursor_);
+    file_ = sndfile().sf_open_virtual(&io, SFM_READ, &info, &cursor_);
     if (!file_) return;
     rate = info.samplerate;
     channels = info.channels;
     frames = info.frames;
     if (channels < 1 || channels > 1024) return;  // check_sound_shape says so
     std::vector<int> map(static_cast<size_t>(channels));
-    if (sf_command(file_, SFC_GET_CHANNEL_MAP_INFO, map.data(), channels * static_cast<int>(sizeof(int))) !=
-        SF_TRUE)
+    if (sndfile().sf_command(file_, SFC_GET_CHANNEL_MAP_INFO, map.data(),
+                             channels * static_cast<int>(sizeof(int))) != SF_TRUE)
       return;
     std::vector<Speaker> speakers;
     for (const int place : map) speakers.push_back(speaker(place));
     weights = mix_weights(speakers);
   }
   ~SndfileDecoder() override {
-    if (file_) sf_close(file_);
+    if (file_) sndfile().sf_close(file_);
   }
 
   bool opened() const { return file_ != nullptr; }
 
   size_t read(std::span<float> out) override {
     const auto count = static_cast<sf_count_t>(out.size()) / channels;
-    const sf_count_t got = count > 0 ? sf_readf_float(file_, out.data(), count) : 0;
+    const sf_count_t got = count > 0 ? sndfile().sf_readf_float(file_, out.data(), count) : 0;
     return got > 0 ? static_cast<size_t>(got * channels) : 0;
   }
 
