@@ -15,7 +15,8 @@
 namespace cyb {
 namespace {
 
-constexpr double kSecondsAFrame = 0.01;
+// Times are multiplied or divided as in the reference: comparisons of equal times depend on it.
+constexpr double kSecondsAFrame = 0.01, kFramesASecond = 100;
 constexpr double kSecondsAStep = 0.02;  // of the tokens of times
 constexpr int64_t kFramesAStep = 2;
 
@@ -243,16 +244,11 @@ void Transcriber::take(int index, Stream& s, Window& w, const TranscribeOptions&
     }
     const size_t room = static_cast<size_t>(m_.most_tokens()) - s.opening.size() - 2;
     if (text.size() > room) text.resize(room);
-    const double offset = static_cast<double>(seek) * kSecondsAFrame;
-    put_words(find_words(m_, index, s.opening, text, w.frames, writes_spaces(s.language)), offset, places,
-              m_.tokens().end, &s.last_word);
-    if (!ends_with_time)
-      for (size_t i = segments.size(); i-- > 0;)
-        if (!segments[i].words.empty()) {
-          const double end = segments[i].words.back().end;
-          if (end > offset) s.seek = static_cast<int64_t>(std::nearbyint(end / kSecondsAFrame));
-          break;
-        }
+    put_words(find_words(m_, index, s.opening, text, w.frames, writes_spaces(s.language)),
+              static_cast<double>(seek) / kFramesASecond, places, m_.tokens().end, &s.last_word);
+    const std::optional<double> end = last_end(places);
+    if (!ends_with_time && end && *end > static_cast<double>(seek) * kSecondsAFrame)
+      s.seek = static_cast<int64_t>(std::nearbyint(*end * kFramesASecond));
   }
   if (s.seek <= seek) s.seek = seek + w.frames;  // a window that gave nothing is not heard for ever
   for (SpokenSegment& segment : segments) {
@@ -260,15 +256,14 @@ void Transcriber::take(int index, Stream& s, Window& w, const TranscribeOptions&
     if (segment.start == segment.end || blank(segment.text)) continue;
     s.before.insert(s.before.end(), segment.tokens.begin(), segment.tokens.end());
     // Times never go back.
-    segment.start = std::max(segment.start, s.last_end);
+    double last = s.last_end;
+    segment.start = std::max(segment.start, last);
     segment.end = std::max(segment.end, segment.start);
-    double last = segment.start;
     for (SpokenWord& word : segment.words) {
-      word.start = std::clamp(word.start, last, std::max(segment.end, last));
-      word.end = std::clamp(word.end, word.start, std::max(segment.end, word.start));
-      last = word.end;
+      word.start = std::max(word.start, last);
+      word.end = last = std::max(word.end, word.start);
     }
-    s.last_end = segment.end;
+    s.last_end = segment.words.empty() ? segment.end : last;
     s.found.push_back(std::move(segment));
   }
   if (!o.condition || w.temperature > o.forget_above) s.forgotten = s.before.size();

@@ -9,7 +9,6 @@
 namespace cyb {
 namespace {
 
-constexpr double kSecondsAPosition = 0.02;
 constexpr int kMedianWidth = 7;
 constexpr const char* kOpening = "\"'“¿([{-";
 constexpr const char* kClosing = "\"'.。,，!！?？:：”)]}、";
@@ -250,7 +249,7 @@ std::vector<TimedWord> find_words(SpeechModel& model, int window, const std::vec
   std::vector<double> begins(static_cast<size_t>(looks.rows), 0);
   for (size_t i = 0; i < path.rows.size(); i++)
     if (i == 0 || path.rows[i] != path.rows[i - 1])
-      begins[static_cast<size_t>(path.rows[i])] = static_cast<double>(path.columns[i]) * kSecondsAPosition;
+      begins[static_cast<size_t>(path.rows[i])] = position_seconds(path.columns[i]);
   std::vector<TimedWord> words = split_words(model.tokenizer(), text, spaces);
   size_t at = 0;
   for (TimedWord& w : words) {
@@ -283,6 +282,7 @@ void put_words(std::vector<TimedWord> words, double offset, std::span<SpokenSegm
     }
   join_punctuation(words);
 
+  double before = *last;
   size_t at = 0;
   for (SpokenSegment* segment : segments) {
     const auto is_text = [&](int32_t id) { return id < end; };
@@ -300,7 +300,7 @@ void put_words(std::vector<TimedWord> words, double offset, std::span<SpokenSegm
     // The first words behind a pause begin too early: the pause is part of them.
     SpokenWord& first = own.front();
     const bool long_pair = own.size() > 1 && own[1].end - first.start > longest * 2;
-    if (first.end - *last > usual * 4 && (first.end - first.start > longest || long_pair)) {
+    if (first.end - before > usual * 4 && (first.end - first.start > longest || long_pair)) {
       if (own.size() > 1 && own[1].end - own[1].start > longest)
         first.end = own[1].start = std::max(own[1].end / 2, own[1].end - longest);
       first.start = std::max(0.0, first.end - longest);
@@ -315,8 +315,15 @@ void put_words(std::vector<TimedWord> words, double offset, std::span<SpokenSegm
       final.end = std::max(final.start + usual, segment->end);
     else
       segment->end = final.end;
-    *last = segment->end;
+    before = segment->end;
   }
+  if (const auto end_of_words = last_end(segments)) *last = *end_of_words;
+}
+
+std::optional<double> last_end(std::span<SpokenSegment* const> segments) {
+  for (size_t i = segments.size(); i-- > 0;)
+    if (!segments[i]->words.empty()) return segments[i]->words.back().end;
+  return segments.empty() ? std::nullopt : std::optional(segments.back()->end);
 }
 
 }  // namespace cyb

@@ -6,7 +6,7 @@
                             [--only N …]
 
 --peer: a CTranslate2 folder of the same weights (model.bin, config.json, tokenizer.json). Needs espeak-ng, and the
-packages faster-whisper, soundfile and av. Modes:
+packages faster-whisper, soundfile and av. For equal times import the model with --encoding u16 and add --exact. Modes:
   greedy  both always take the likeliest token (temperature 0 alone);
   ladder  both draw with rising temperatures where a text looks wrong: by chance, each its own; those recordings are
           told as "drawn" and only their times are judged;
