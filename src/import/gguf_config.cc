@@ -33,6 +33,7 @@ constexpr GgufArchitecture kArchitectures[] = {
      .odd_scale_layers = 62},
     {.name = "bert", .model_type = "bert", .encoder = true},
     {.name = "nomic-bert", .model_type = "nomic_bert", .encoder = true},
+    {.name = "jina-bert-v2", .model_type = "jina_bert", .encoder = true},
 };
 
 // Keys of an architecture that say what other keys and the tensors say too, or nothing about the arithmetic.

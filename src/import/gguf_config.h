@@ -38,6 +38,7 @@ Config gguf_config(const GgufFile& file, std::vector<std::string>* warnings);
 struct GgufName {
   std::string name;  // in the checkpoint; empty: not a weight (its content went into the config)
   GgufTransform transform;
+  int part = 0;  // 1, 2: these rows of the checkpoint's tensor, where the file holds both halves apart
 };
 // std::nullopt for a name that the architecture does not have.
 std::optional<GgufName> gguf_tensor_name(const GgufArchitecture& arch, const std::string& name,

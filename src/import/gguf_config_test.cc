@@ -78,10 +78,11 @@ TEST(GgufConfig, EncodersHaveTheirOwnKeysAndNames) {
   const Config n = config_of(encoder("nomic-bert").set("nomic-bert.rope.freq_base", 1000.0f));
   EXPECT_EQ(n.text("model_type"), "nomic_bert");
   EXPECT_EQ(n.integer("architecture.rope_theta"), 1000);
-  EXPECT_HAS(failure(encoder("bert", 4)), "no model of embeddings");
+  EXPECT_HAS(failure(encoder("bert", 4)), "'cls.weight'");
   EXPECT_HAS(failure(encoder("bert").set("bert.expert_count", 8u)), "expert_count");
   const auto name = [&](const char* arch, const char* tensor) {
-    const auto found = gguf_tensor_name(gguf_architecture(arch), tensor, c);
+    const auto found =
+        gguf_tensor_name(gguf_architecture(arch), tensor, std::string_view(arch) == "bert" ? c : n);
     return found ? found->name : std::string();
   };
   EXPECT_EQ(name("bert", "blk.0.ffn_up.bias"), "encoder.layer.0.intermediate.dense.bias");
@@ -89,6 +90,70 @@ TEST(GgufConfig, EncodersHaveTheirOwnKeysAndNames) {
   EXPECT_EQ(name("nomic-bert", "blk.3.ffn_gate.weight"), "encoder.layers.3.mlp.fc12.weight");
   EXPECT_EQ(name("bert", "blk.0.ffn_gate.weight"), "");
   EXPECT_EQ(name("bert", "blk.x.ffn_up.weight"), "");
+}
+
+TEST(GgufConfig, HeadsOfEncodersAreReadWhole) {
+  const auto reranker = [](const std::string& arch = "bert") {
+    GgufBuilder b;
+    b.set("general.architecture", arch).set(arch + ".block_count", 1u).set(arch + ".context_length", 128u);
+    b.set(arch + ".embedding_length", 8u).set(arch + ".feed_forward_length", 12u);
+    b.set(arch + ".attention.head_count", 2u).set(arch + ".attention.layer_norm_epsilon", 1e-12f);
+    b.set(arch + ".pooling_type", 4u);
+    b.f32("token_embd.weight", {8, 5}, std::vector<float>(40, 0.5f));
+    b.f32("position_embd.weight", {8, 3}, std::vector<float>(24, 0.5f));
+    return b;
+  };
+  const std::vector<float> square(64, 0.5f), rows(16, 0.5f);
+  const auto with = [&](GgufBuilder b, uint64_t classes) {
+    return b.f32("cls.weight", {8, 8}, square).f32("cls.output.weight", {8, classes}, rows);
+  };
+  const Config c = config_of(with(reranker(), 1));
+  EXPECT_EQ(c.text("architecture.head"), "sequence_classification");
+  EXPECT_EQ(c.integer("architecture.num_labels"), 1);
+  EXPECT_FALSE(c.has("pooling.modes"));
+  const auto name = [&](const char* tensor) {
+    return gguf_tensor_name(gguf_architecture("bert"), tensor, c)->name;
+  };
+  EXPECT_EQ(name("cls.weight"), "pooler.dense.weight");
+  EXPECT_EQ(name("cls.output.bias"), "classifier.bias");
+  const std::vector<std::string> two = {"no", "yes"};
+  EXPECT_EQ(
+      config_of(with(reranker().set("bert.classifier.output_labels", two), 2)).texts("architecture.labels"),
+      two);
+  EXPECT_HAS(failure(with(reranker().set("bert.classifier.output_labels", two), 1)),
+             "2 labels for 1 classes");
+  // Converters leave BERT's pooler out.
+  EXPECT_HAS(failure(reranker().f32("cls.output.weight", {8, 1}, rows)), "its pooler is not in the file");
+  EXPECT_HAS(failure(reranker().f32("cls.weight", {8, 1}, rows)), "its pooler is not in the file");
+  EXPECT_HAS(failure(with(reranker("jina-bert-v2"), 1)), "its pooler is not in the file");
+}
+
+TEST(GgufConfig, JinasLayoutShowsInTheTensors) {
+  const auto jina = [](bool code) {
+    GgufBuilder b;
+    const std::string arch = "jina-bert-v2";
+    b.set("general.architecture", arch).set(arch + ".block_count", 1u).set(arch + ".context_length", 8192u);
+    b.set(arch + ".embedding_length", 8u).set(arch + ".feed_forward_length", 12u);
+    b.set(arch + ".attention.head_count", 2u).set(arch + ".attention.layer_norm_epsilon", 1e-12f);
+    b.f32("token_embd.weight", {8, 5}, std::vector<float>(40, 0.5f));
+    if (code) b.f32("blk.0.attn_q_norm.weight", {8}, std::vector<float>(8, 0.5f));
+    return b;
+  };
+  const Config plain = config_of(jina(false)), code = config_of(jina(true));
+  EXPECT_EQ(plain.text("model_type"), "jina_bert");
+  EXPECT_EQ(plain.integer("architecture.max_position_embeddings"), 8192);
+  EXPECT_EQ(code.text("model_type"), "jina_code_bert");
+  const auto name = [](const Config& c, const char* tensor) {
+    const auto found = gguf_tensor_name(gguf_architecture("jina-bert-v2"), tensor, c);
+    return found ? std::pair(found->name, found->part) : std::pair(std::string(), -1);
+  };
+  EXPECT_EQ(name(plain, "blk.1.ffn_gate.weight"),
+            std::pair(std::string("encoder.layer.1.mlp.gated_layers.weight"), 1));
+  EXPECT_EQ(name(code, "blk.1.ffn_gate.weight"),
+            std::pair(std::string("encoder.layer.1.mlp.up_gated_layer.weight"), 2));
+  EXPECT_EQ(name(code, "blk.0.attn_norm_2.bias").first, "encoder.layer.0.layer_norm_1.bias");
+  EXPECT_EQ(name(plain, "blk.0.attn_norm_2.bias").second, -1);
+  EXPECT_EQ(name(plain, "position_embd.weight").second, -1);
 }
 
 TEST(GgufConfig, TokensThatEndATurnEndAnAnswer) {

@@ -15,6 +15,6 @@ namespace cyb {
 Config gguf_encoder_config(const GgufFile& file, const GgufArchitecture& arch,
                            std::vector<std::string>* warnings);
 // std::nullopt for a name that the architecture does not have.
-std::optional<GgufName> gguf_encoder_tensor_name(const GgufArchitecture& arch, const std::string& name);
+std::optional<GgufName> gguf_encoder_tensor_name(const std::string& name, const Config& config);
 
 }  // namespace cyb

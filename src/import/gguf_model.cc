@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GGUF files as models: config, texts and tensors under the checkpoint's names.
+#include <array>
 #include <map>
 
 #include "base/error.h"
@@ -58,6 +59,7 @@ class GgufModel : public SourceModel {
   void add_tensors(const GgufArchitecture& arch) {
     std::map<std::string, uint64_t> bytes_of_type;
     std::string unknown;
+    std::map<std::string, std::array<std::unique_ptr<SourceTensor>, 2>> halves;
     for (const GgufTensor& t : file_.tensors()) {
       const std::optional<GgufName> checkpoint = gguf_tensor_name(arch, t.name, config);
       if (!checkpoint) {
@@ -67,8 +69,17 @@ class GgufModel : public SourceModel {
       bytes_of_type[to_string(t.type)] += t.size;
       if (checkpoint->name.empty())
         ignored.emplace_back(t.name, "read into the config");
+      else if (checkpoint->part > 0)
+        halves[checkpoint->name][static_cast<size_t>(checkpoint->part) - 1] =
+            gguf_source(t, checkpoint->name, checkpoint->transform);
       else
         tensors.push_back(gguf_source(t, checkpoint->name, checkpoint->transform));
+    }
+    for (auto& [whole, half] : halves) {
+      if (half[0] && half[1])
+        tensors.push_back(joined_source(std::move(half[0]), std::move(half[1])));
+      else
+        tensors.push_back(std::move(half[half[0] ? 0 : 1]));
     }
     if (!unknown.empty())
       throw error(ErrorKind::UnsupportedModel, "tensors that architecture '{}' does not have: {}", arch.name,

@@ -46,7 +46,7 @@ std::string_view find(const NamePair (&table)[N], std::string_view name) {
 
 std::optional<GgufName> gguf_tensor_name(const GgufArchitecture& arch, const std::string& name,
                                          const Config& config) {
-  if (arch.encoder) return gguf_encoder_tensor_name(arch, name);
+  if (arch.encoder) return gguf_encoder_tensor_name(name, config);
   // Frequency factors are settings, not weights: gguf_config has read them.
   if (name == "rope_freqs.weight") return GgufName{};
 

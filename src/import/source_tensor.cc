@@ -136,6 +136,46 @@ class SafetensorSource : public SourceTensor {
   int64_t block_rows_ = 1, block_columns_ = 1, scale_columns_ = 1;
 };
 
+class Joined : public SourceTensor {
+ public:
+  Joined(std::unique_ptr<SourceTensor> first, std::unique_ptr<SourceTensor> second)
+      : SourceTensor(first->name(), {first->rows() + second->rows(), first->row_length()}, first->format(),
+                     first->source_name(), first->source_bytes() + second->source_bytes()),
+        parts_{std::move(first), std::move(second)} {}
+
+  bool is_half() const override { return parts_[0]->is_half() && parts_[1]->is_half(); }
+  GgufGrid grid() const override {
+    const GgufGrid a = parts_[0]->grid(), b = parts_[1]->grid();
+    return a.kind == b.kind && a.factor == b.factor ? a : GgufGrid{};
+  }
+  void read(int64_t first, int64_t count, float* out) const override {
+    each(first, count, [&](const SourceTensor& t, int64_t from, int64_t rows, int64_t to) {
+      t.read(from, rows, out + to * row_length());
+    });
+  }
+  void integers(int64_t first, int64_t count, int8_t* out, float* scales) const override {
+    each(first, count, [&](const SourceTensor& t, int64_t from, int64_t rows, int64_t to) {
+      t.integers(from, rows, out + to * row_length(), scales + to * (row_length() / 32));
+    });
+  }
+  void release(int64_t first, int64_t count) const override {
+    each(first, count,
+         [](const SourceTensor& t, int64_t from, int64_t rows, int64_t) { t.release(from, rows); });
+  }
+
+ private:
+  // f(part, its first row, number of rows, row of the output)
+  template <class F>
+  void each(int64_t first, int64_t count, F f) const {
+    const int64_t upper = parts_[0]->rows();
+    const int64_t in_first = std::clamp<int64_t>(upper - first, 0, count);
+    if (in_first > 0) f(*parts_[0], first, in_first, 0);
+    if (count > in_first) f(*parts_[1], first + in_first - upper, count - in_first, in_first);
+  }
+
+  std::unique_ptr<SourceTensor> parts_[2];
+};
+
 }  // namespace
 
 int64_t SourceTensor::rows() const {
@@ -160,6 +200,15 @@ std::unique_ptr<SourceTensor> gguf_source(const GgufTensor& tensor, std::string 
                 info->name)
         .advise("types that can: {}", gguf_decoded_types());
   return std::make_unique<GgufSource>(tensor, std::move(name), transform);
+}
+
+std::unique_ptr<SourceTensor> joined_source(std::unique_ptr<SourceTensor> first,
+                                            std::unique_ptr<SourceTensor> second) {
+  if (first->shape().size() != 2 || second->shape().size() != 2 ||
+      first->row_length() != second->row_length())
+    throw error(ErrorKind::ShapeMismatch, "tensors '{}' and '{}' are no two halves of a matrix",
+                first->source_name(), second->source_name());
+  return std::make_unique<Joined>(std::move(first), std::move(second));
 }
 
 std::unique_ptr<SourceTensor> safetensor_source(const SafeTensor& tensor, const SafeTensor* scale,

@@ -68,6 +68,11 @@ struct GgufTransform {
 std::unique_ptr<SourceTensor> gguf_source(const GgufTensor& tensor, std::string name,
                                           GgufTransform transform);
 
+// The rows of `first`, then those of `second`, under the first one's name. Throws ShapeMismatch where they are no
+// two matrices of the same width.
+std::unique_ptr<SourceTensor> joined_source(std::unique_ptr<SourceTensor> first,
+                                            std::unique_ptr<SourceTensor> second);
+
 // `scale` (may be null) multiplies an 8-bit float tensor: one value, one a row, or one a block of
 // block_rows × block_columns. Throws WeightFormat when its shape fits none of these.
 std::unique_ptr<SourceTensor> safetensor_source(const SafeTensor& tensor, const SafeTensor* scale,

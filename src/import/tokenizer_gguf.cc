@@ -257,6 +257,20 @@ void wordpiece(const Fields& f, TokenizerSpec* spec) {
   spec->post_processor = {tokenizer_step("TemplateProcessing", {{"single", single}, {"pair", pair}})};
 }
 
+// (XLM-)RoBERTa's pairs: the second text stands between two separators, and all tokens are of one kind.
+TokenizerStep encoder_template(const TokenizerSpec& spec, bool bos, bool eos) {
+  const auto item = [&](uint32_t id) { return std::string(spec.tokens[id]) + ":0"; };
+  std::vector<std::string> single;
+  if (bos) single.push_back(item(*spec.bos));
+  single.emplace_back("$A:0");
+  if (eos) single.push_back(item(*spec.eos));
+  std::vector<std::string> pair = single;
+  if (eos) pair.push_back(item(spec.sep.value_or(*spec.eos)));
+  pair.emplace_back("$B:0");
+  if (eos) pair.push_back(item(*spec.eos));
+  return tokenizer_step("TemplateProcessing", {{"single", single}, {"pair", pair}});
+}
+
 // Phi 3's control tokens take the white space behind them.
 void phi3_strips(TokenizerSpec* spec) {
   for (AddedToken& token : spec->added) {
@@ -337,7 +351,10 @@ TokenizerSpec tokenizer_from_gguf(const GgufTokenizerFields& f) {
   }
   bos = f.add_bos.value_or(bos) && spec.bos && !no_bos;
   eos = f.add_eos.value_or(eos) && spec.eos;
-  if (spec.post_processor.empty() && (bos || eos)) spec.post_processor = {bos_eos_template(spec, bos, eos)};
+  if (spec.post_processor.empty() && (bos || eos))
+    spec.post_processor = {f.architecture.find("bert") != std::string::npos
+                               ? encoder_template(spec, bos, eos)
+                               : bos_eos_template(spec, bos, eos)};
   check_tokenizer(spec);
   return spec;
 }

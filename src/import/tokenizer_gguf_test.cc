@@ -40,6 +40,23 @@ TEST(GgufTokenizer, KeepsControlAndUserDefinedTokensApart) {
   EXPECT_TRUE(Tokenizer(tokenizer_from_gguf(f)).adds_bos());
 }
 
+TEST(GgufTokenizer, PairsOfEncodersStandBetweenSeparators) {
+  GgufTokenizerFields f = sample("t5");
+  f.architecture = "bert";
+  f.tokens = {"<s>", "<pad>", "</s>", "<unk>", "▁a", "▁b"};
+  f.types = {3, 3, 3, 2, 1, 1};
+  f.scores = {0, 0, 0, 0, -1, -2};
+  f.merges.clear();
+  f.eos = f.sep = 2;
+  f.unk = 3;
+  f.add_bos = f.add_eos = true;
+  const Tokenizer t(tokenizer_from_gguf(f));
+  EXPECT_EQ(t.encode("a b"), (Ids{0, 4, 5, 2}));
+  const Tokenizer::Pair pair = t.encode_pair("a", "b");
+  EXPECT_EQ(pair.ids, (Ids{0, 4, 2, 2, 5, 2}));
+  EXPECT_EQ(pair.types, (Ids{0, 0, 0, 0, 0, 0}));
+}
+
 TEST(GgufTokenizer, BuildsSentencePieceMergesFromScores) {
   GgufTokenizerFields f = sample("llama");
   f.pre = "default";
