@@ -264,6 +264,12 @@ TEST_F(WhisperBase, WritesWhatIsSaid) {
     return text;
   };
   EXPECT_EQ(bare(run(model, {samples_}, o)[0].text()), bare(kSaid));
+  // Behind beams too, what looks wrong is drawn again.
+  o.log_probability_limit = 1;  // all does
+  o.temperatures = {0, 0.2};
+  const Transcript drawn = run(model, {samples_}, o)[0];
+  ASSERT_FALSE(drawn.segments.empty());
+  EXPECT_EQ(drawn.segments[0].temperature, 0.2);
 }
 
 TEST_F(WhisperBase, SilenceAndScrapsGiveNothingOrThemselves) {
