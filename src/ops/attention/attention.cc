@@ -37,7 +37,7 @@ constexpr float kHidden = -std::numeric_limits<float>::infinity();
 // Rows of a block: enough that a page of keys, once near, serves many; without a state it is also packed only
 // once for each block.
 constexpr int64_t kStateRows = 60;
-constexpr int64_t kOperandRows = 192;
+constexpr int64_t kOperandRows = 264;  // a ViT's 257 tokens are not cut in two
 
 struct Shape {
   int64_t group, total_rows, block_rows, blocks, v_stride;
@@ -49,6 +49,10 @@ Shape shape_of(const SdpaArgs& a) {
   s.total_rows = a.queries * s.group;
   s.block_rows = std::max<int64_t>(1, std::min(s.total_rows, a.state ? kStateRows : kOperandRows));
   s.blocks = ceil_div(s.total_rows, s.block_rows);
+  if (!a.state && s.blocks > 1) {  // of nearly one length
+    s.block_rows = round_up<int64_t>(ceil_div(s.total_rows, s.blocks), kAttendTile);
+    s.blocks = ceil_div(s.total_rows, s.block_rows);
+  }
   s.v_stride = round_up<int64_t>(a.v_dim, 16);
   return s;
 }

@@ -31,11 +31,19 @@ CYB_INLINE void store_one(float* p, Vec x) { store(p, x); }
 
 template <class T>
 static void store_page(const StorePage& a) {
+  // Whole blocks of 16 floats of 16 keys are turned at once.
+  int32_t turned = 0;
+  const int32_t turned_dims = sizeof(T) == 4 ? a.k_dim / 16 * 16 : 0;
+  if constexpr (sizeof(T) == 4)
+    for (; turned_dims > 0 && turned + 16 <= a.count; turned += 16)
+      for (int32_t d = 0; d < turned_dims; d += 16)
+        transpose16(a.k + turned * a.k_step + d, a.k_step,
+                    static_cast<T*>(a.k_page) + d * 64 + a.entry + turned, 64);
   for (int32_t i = 0; i < a.count; ++i) {
     const int32_t entry = a.entry + i;
     const float* k = a.k + i * a.k_step;
     T* to_k = static_cast<T*>(a.k_page) + entry;
-    for (int32_t d = 0; d < a.k_dim; d += 16) {
+    for (int32_t d = i < turned ? turned_dims : 0; d < a.k_dim; d += 16) {
       const int32_t n = a.k_dim - d < 16 ? a.k_dim - d : 16;
       alignas(64) T lanes[16];
       store_one(lanes, load_first(k + d, n));
@@ -94,14 +102,21 @@ CYB_INLINE void scores_at(const float* query, int32_t k_dim, const T* column, in
       store(scores + r * 64 + j * 16, acc[r][j]);
 }
 
-// scores[r][64] = Σ_d q[d][r]·k[d][·] for one tile.
+// scores[r][64] = Σ_d q[d][r]·k[d][·] for one tile; only the first `columns` matter.
 template <int kRows, class T>
-CYB_INLINE void tile_scores(const float* q, int32_t k_dim, const T* k, int64_t ahead, float* scores) {
+CYB_INLINE void tile_scores(const float* q, int32_t k_dim, const T* k, int64_t ahead, int32_t columns,
+                            float* scores) {
   if constexpr (kPlain) {
     for (int r = 0; r < kRows; ++r) plain_scores(q + r, kRows, k_dim, k, scores + r * 64);
   } else {
     constexpr int kBlocks = blocks_beside(kRows);
-    for (int b = 0; b < 64; b += 16 * kBlocks) scores_at<kRows, kBlocks>(q, k_dim, k + b, ahead, scores + b);
+    int32_t b = 0;
+    for (; columns - b > 16 * (kBlocks - 1); b += 16 * kBlocks)
+      scores_at<kRows, kBlocks>(q, k_dim, k + b, ahead, scores + b);
+    if constexpr (kBlocks > 2)
+      for (; columns - b > 16; b += 32) scores_at<kRows, 2>(q, k_dim, k + b, ahead, scores + b);
+    if constexpr (kBlocks > 1)
+      if (b < columns) scores_at<kRows, 1>(q, k_dim, k + b, ahead, scores + b);
   }
 }
 
@@ -137,49 +152,53 @@ CYB_INLINE void tile_values(const float* p, const T* v, int32_t v_stride, int32_
     int32_t d = 0;
     for (; d + 16 * kBlocks <= v_stride; d += 16 * kBlocks)
       values_at<kRows, kBlocks>(p, v + d, v_stride, begin, end, ahead, alpha, out + d);
+    if constexpr (kBlocks > 2)
+      for (; d + 32 <= v_stride; d += 32)
+        values_at<kRows, 2>(p, v + d, v_stride, begin, end, ahead, alpha, out + d);
     if constexpr (kBlocks > 1)
       for (; d < v_stride; d += 16)
         values_at<kRows, 1>(p, v + d, v_stride, begin, end, ahead, alpha, out + d);
   }
 }
 
-// What row r's raw scores of a page become before softmax: scale, soft-cap, biases, masks.
+// What row r's raw scores of a page become before softmax: scale, soft-cap, biases, masks. N · 16 of them.
+template <int N>
 static __attribute__((noinline)) void row_logits(const AttendBlock& a, int32_t r, int32_t start,
-                                                 const float* scores, Vec s[4]) {
+                                                 const float* scores, Vec* s) {
   const Vec scale = set1(a.scale);
-  CYB_UNROLL for (int j = 0; j < 4; ++j) s[j] = load(scores + 16 * j) * scale;
+  CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = load(scores + 16 * j) * scale;
   if (a.soft_cap != 0.0f) {
     const Vec cap = set1(a.soft_cap);
-    CYB_UNROLL for (int j = 0; j < 4; ++j) s[j] = soft_cap(s[j], cap);
+    CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = soft_cap(s[j], cap);
   }
   const int32_t apart = start - a.position[r];  // j - i of the page's first key
   if (a.slope) {
     const Vec slope = set1(a.slope[r]);
-    CYB_UNROLL for (int j = 0; j < 4; ++j) s[j] = s[j] - slope * distance(apart + 16 * j);
+    CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = s[j] - slope * distance(apart + 16 * j);
   }
   if (a.relative) {
     // Beyond the reach all values are equal, so that a page far away reads the end of the table.
     const int32_t reach = a.relative_reach;
     const int32_t at = apart < -reach - 64 ? -reach - 64 : apart > reach + 1 ? reach + 1 : apart;
-    CYB_UNROLL for (int j = 0; j < 4; ++j) s[j] = s[j] + load(a.relative[r] + at + 16 * j);
+    CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = s[j] + load(a.relative[r] + at + 16 * j);
   }
   if (a.bias && a.bias[r]) {
     const float* bias = a.bias[r] + start;
-    CYB_UNROLL for (int j = 0; j < 4; ++j) {
+    CYB_UNROLL for (int j = 0; j < N; ++j) {
       const int64_t left = a.bias_columns - start - 16 * j;
       if (left > 0) s[j] = s[j] + load_first(bias + 16 * j, left);
     }
   }
   const int32_t from = a.from[r] - start, to = a.to[r] - start;
   if (from > 0 || to < 64)
-    CYB_UNROLL for (int j = 0; j < 4; ++j) s[j] = keep_range(s[j], from - 16 * j, to - 16 * j);
+    CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = keep_range(s[j], from - 16 * j, to - 16 * j);
   if (a.query_segment) {
     alignas(64) float lanes[64];
-    CYB_UNROLL for (int j = 0; j < 4; ++j) store(lanes + 16 * j, s[j]);
-    const int64_t n = a.segment_columns - start < 64 ? a.segment_columns - start : 64;
+    CYB_UNROLL for (int j = 0; j < N; ++j) store(lanes + 16 * j, s[j]);
+    const int64_t n = a.segment_columns - start < 16 * N ? a.segment_columns - start : 16 * N;
     for (int64_t j = 0; j < n; ++j)
       if (a.key_segment[r][start + j] != a.query_segment[r]) lanes[j] = kHidden;
-    CYB_UNROLL for (int j = 0; j < 4; ++j) s[j] = load(lanes + 16 * j);
+    CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = load(lanes + 16 * j);
   }
 }
 
@@ -190,11 +209,13 @@ static __attribute__((noinline)) float exp1(float x) {
 }
 
 // Turns a row's raw scores into e^(s - max) in place, and its running values with them; returns the factor
-// that what was summed so far takes.
+// that what was summed so far takes. Lanes beyond N · 16 would be hidden ones: they add exact zeros.
+template <int N>
 static __attribute__((noinline)) float row_softmax(const AttendBlock& a, int32_t r, int32_t start,
                                                    float* scores) {
   Vec s[4];
-  row_logits(a, r, start, scores, s);
+  row_logits<N>(a, r, start, scores, s);
+  CYB_UNROLL for (int j = N; j < 4; ++j) s[j] = set1(kHidden);
   const float page_max = reduce_max(vmax(vmax(s[0], s[1]), vmax(s[2], s[3])));
   const float old = a.max[r];
   const float now = old < page_max ? page_max : old;
@@ -202,16 +223,17 @@ static __attribute__((noinline)) float row_softmax(const AttendBlock& a, int32_t
     // Nothing seen, or nothing but NaN, which has to reach the result.
     const float all = reduce_add((s[0] + s[1]) + (s[2] + s[3]));
     const float p = all == all ? 0.0f : all;
-    CYB_UNROLL for (int j = 0; j < 4; ++j) store(scores + 16 * j, set1(p));
+    CYB_UNROLL for (int j = 0; j < N; ++j) store(scores + 16 * j, set1(p));
     a.sum[r] = a.sum[r] + p;
     return 1.0f;
   }
   const float alpha = now == old ? 1.0f : exp1(old - now);
   const Vec top = set1(now);
-  CYB_UNROLL for (int j = 0; j < 4; ++j) {
+  CYB_UNROLL for (int j = 0; j < N; ++j) {
     s[j] = exp(s[j] - top);
     store(scores + 16 * j, s[j]);
   }
+  CYB_UNROLL for (int j = N; j < 4; ++j) s[j] = set1(0.0f);
   a.max[r] = now;
   a.sum[r] = fma1(a.sum[r], alpha, reduce_add((s[0] + s[1]) + (s[2] + s[3])));
   return alpha;
@@ -221,12 +243,13 @@ template <int kRows, class T>
 static void attend_tile(const AttendBlock& a, int32_t first, const AttendPage& page) {
   const int32_t start = page.start, count = page.count;
   // Positions of the page that some row of the tile sees; the rest would add exact zeros.
-  int32_t begin = count, end = 0;
+  int32_t begin = count, end = 0, columns = 1;
   for (int r = 0; r < kRows; ++r) {
     const int32_t from = a.from[first + r] - start, to = a.to[first + r] - start;
     if (from >= count || to <= 0 || from >= to) continue;
     begin = from < begin ? from : begin;
     end = to > end ? to : end;
+    columns = to > columns ? to : columns;
   }
   begin = begin < 0 ? 0 : begin;
   end = end > count ? count : end;
@@ -234,8 +257,12 @@ static void attend_tile(const AttendBlock& a, int32_t first, const AttendPage& p
   alignas(64) float scores[kRows * 64];
   float alpha[kRows];
   tile_scores<kRows>(a.q + int64_t{first} * a.k_dim, a.k_dim, static_cast<const T*>(page.k), page.next_k,
-                     scores);
-  for (int r = 0; r < kRows; ++r) alpha[r] = row_softmax(a, first + r, start, scores + r * 64);
+                     columns < 64 ? columns : 64, scores);
+  const auto softmax = columns <= 16   ? row_softmax<1>
+                       : columns <= 32 ? row_softmax<2>
+                       : columns <= 48 ? row_softmax<3>
+                                       : row_softmax<4>;
+  for (int r = 0; r < kRows; ++r) alpha[r] = softmax(a, first + r, start, scores + r * 64);
   tile_values<kRows>(scores, static_cast<const T*>(page.v), a.v_stride, begin, end, page.next_v, alpha,
                      a.out + int64_t{first} * a.v_stride);
 }
@@ -290,7 +317,7 @@ static void probs_page(const AttendBlock& a, const AttendProbs& p, const AttendP
     }
     CYB_UNROLL for (int j = 0; j < 4; ++j) store(scores + 16 * j, acc[j]);
     Vec s[4];
-    row_logits(a, r, start, scores, s);
+    row_logits<4>(a, r, start, scores, s);
     const Vec top = set1(p.max[r]), total = set1(p.sum[r]);
     CYB_UNROLL for (int j = 0; j < 4; ++j) store(scores + 16 * j, exp(s[j] - top) / total);
     for (int32_t j = 0; j < count && start + j < p.columns; ++j) p.out[r][start + j] = scores[j];
