@@ -58,12 +58,17 @@ struct Figures {
   ProcessMemory memory;                           // without what measuring takes
 };
 
-Figures measure(LanguageModel& model, const BenchOptions& o, double token_bytes, ThreadPool& pool) {
+// Ordinary ids, the same in every run.
+std::vector<int32_t> bench_tokens(const LanguageModel& model, int64_t count) {
   const int64_t vocabulary = model.config().integer("architecture.vocab_size");
-  // Ordinary ids, the same in every run.
   std::vector<int32_t> tokens;
-  for (int64_t i = 0; i < std::max<int64_t>(o.prompt, 1); i++)
+  for (int64_t i = 0; i < std::max<int64_t>(count, 1); i++)
     tokens.push_back(static_cast<int32_t>((i * 7919 + 13) % vocabulary));
+  return tokens;
+}
+
+Figures measure(LanguageModel& model, const BenchOptions& o, double token_bytes, ThreadPool& pool) {
+  const std::vector<int32_t> tokens = bench_tokens(model, o.prompt);
   Figures f;
   std::vector<double> prompt_rates, decode_rates, readings, shares, weight_readings, weight_shares;
   std::optional<ReadingPeak> reading;
@@ -103,9 +108,61 @@ Figures measure(LanguageModel& model, const BenchOptions& o, double token_bytes,
   return f;
 }
 
+// Where the time goes, by operator and kernel: once more, under the profiler.
+struct Profile {
+  std::string what;
+  double seconds = 0;  // of the whole
+  std::vector<Backend::KernelTime> times;
+};
+
+std::vector<Profile> profile(LanguageModel& model, const BenchOptions& o) {
+  Backend& backend = model.backend();
+  std::vector<Profile> out;
+  GenerateOptions g;
+  const auto run = [&](const std::string& what, const std::vector<int32_t>& tokens, int64_t count) {
+    g.max_tokens = count;
+    backend.set_profiling(true);
+    const GenerateResult r = model.generator().generate(tokens, g, [](int32_t) { return true; });
+    out.push_back({what, (r.prompt_ms + r.decode_ms) / 1000, backend.profile()});
+    backend.set_profiling(false);
+  };
+  std::vector<int32_t> tokens = bench_tokens(model, o.prompt);
+  model.generator().forget();
+  if (o.prompt > 0) run(fmt::format("a prompt of {}", o.prompt), tokens, 0);
+  if (o.decode > 0) run(fmt::format("decode {} behind it", o.decode), tokens, o.decode);
+  return out;
+}
+
+void print_profile(const Profile& p) {
+  constexpr size_t kShown = 16;
+  double inside = 0;
+  for (const auto& t : p.times) inside += t.seconds;
+  fmt::print("where the time of {} goes\n{:>9} {:>6} {:>7}  kernel\n", p.what, "ms", "share", "calls");
+  for (size_t i = 0; i < p.times.size() && i < kShown; i++)
+    fmt::print("{:>9.2f} {:>5.1f}% {:>7}  {} ({})\n", p.times[i].seconds * 1e3,
+               100 * p.times[i].seconds / p.seconds, p.times[i].calls, p.times[i].op, p.times[i].kernel);
+  fmt::print("{:>9.2f} {:>5.1f}%          outside kernels\n", (p.seconds - inside) * 1e3,
+             100 * (p.seconds - inside) / p.seconds);
+}
+
+nlohmann::ordered_json to_json(const std::vector<Profile>& profiles) {
+  auto list = nlohmann::ordered_json::array();
+  for (const Profile& p : profiles) {
+    auto kernels = nlohmann::ordered_json::array();
+    for (const auto& t : p.times)
+      kernels.push_back(
+          {{"operator", t.op}, {"kernel", t.kernel}, {"calls", t.calls}, {"seconds", t.seconds}});
+    list.push_back({{"of", p.what}, {"seconds", p.seconds}, {"kernels", kernels}});
+  }
+  return list;
+}
+
 void bench(const BenchOptions& o) {
   const std::string path = resolve_model(o.flags.model);
-  if (is_bare_graph(path) || !o.graph.inputs.empty()) return bench_program(o, path);
+  if (is_bare_graph(path) || !o.graph.inputs.empty()) {
+    check_no_kv_type(o.flags);
+    return bench_program(o, path);
+  }
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   LanguageModel model(path, open_options(o.flags));
@@ -118,6 +175,7 @@ void bench(const BenchOptions& o) {
   Figures f = measure(model, o, work.bytes, pool);
   f.load_ms = load_ms;
   f.first_token_ms += load_ms;
+  const auto profiles = o.profile ? profile(model, o) : std::vector<Profile>();
   const ProcessMemory& memory = f.memory;
   const uint64_t own = memory.peak - std::min(memory.peak, memory.mapped);
   const Isa isa = detect_isa();
@@ -147,9 +205,13 @@ void bench(const BenchOptions& o) {
                               {{"read_bytes_per_second", most.read_bytes_per_s},
                                {"f32_operations_per_second", most.f32_flops_per_s},
                                {"int8_operations_per_second", most.int8_ops_per_s}}},
+                             {"kv_type", o.flags.exact             ? "f32"
+                                         : o.flags.kv_type.empty() ? "f16"
+                                                                   : o.flags.kv_type},
                              {"state_bytes", model.session().state_bytes()},
                              {"peak_bytes", memory.peak},
                              {"mapped_bytes", memory.mapped}};
+    if (o.profile) j["profile"] = to_json(profiles);
     fmt::print("{}\n", j.dump());
     return;
   }
@@ -173,6 +235,7 @@ void bench(const BenchOptions& o) {
   fmt::print("this machine, {} threads, {}: reads {:.1f} GB/s, f32 {:.0f} GFLOP/s, 8-bit {:.0f} GOP/s\n",
              pool.threads(), isa_name(isa, detect_dots()), most.read_bytes_per_s * 1e-9,
              most.f32_flops_per_s * 1e-9, most.int8_ops_per_s * 1e-9);
+  for (const Profile& p : profiles) print_profile(p);
 }
 
 }  // namespace
@@ -182,6 +245,7 @@ void add_bench_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("bench", "Measure the speed of prompts and of decoding, or of a program on arrays");
   add_model_flags(*command, o->flags);
+  add_kv_flag(*command, o->flags);
   command->add_option("--prompt", o->prompt, "Tokens of the prompt (512)")->check(CLI::NonNegativeNumber);
   command->add_option("--gen,--decode", o->decode, "Tokens to decode (128)")->check(CLI::NonNegativeNumber);
   command->add_option("--rounds", o->rounds, "Rounds, of which the median is told (3)")
@@ -191,8 +255,7 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--repeat", o->repeat, "Runs of a program on arrays, after the first one (20)")
       ->check(CLI::Range(1, 1000000));
   command->add_flag("--json", o->json, "Print one object");
-  command->add_flag("--profile", o->profile,
-                    "Where the time of a program on arrays goes, by operator and kernel");
+  command->add_flag("--profile", o->profile, "Where the time goes, by operator and kernel: one more run");
   command->footer(
       examples({"cyb-llm bench smollm2", "cyb-llm bench smollm2 --prompt 2048 --decode 0 --threads 2 --json",
                 "cyb-llm bench yolov8n-nudenet --input images=random:1x3x320x320 --threads 2 --repeat 50"}));

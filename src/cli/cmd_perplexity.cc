@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/model_options.h"
 #include "cli/progress_bar.h"
+#include "cli/text_windows.h"
 #include "hub/store.h"
 
 namespace cyb {
@@ -41,6 +42,7 @@ void perplexity(const Options& o) {
   if (!o.reference.empty()) {
     OpenOptions open = open_options(o.flags);
     open.exact = true;
+    open.kv = DType::f16;  // exact goes before it
     reference = std::make_unique<LanguageModel>(resolve_model(o.reference), open);
   }
   const std::vector<int32_t> ids = model.text_ids(read_file(o.text, 64 << 20), false);
@@ -55,9 +57,11 @@ void perplexity(const Options& o) {
 
   Totals t;
   ProgressBar bar;
-  for (size_t begin = 0; begin + 1 < ids.size(); begin += window) {
-    const std::span<const int32_t> part(ids.data() + begin, std::min(window, ids.size() - begin));
-    if (part.size() < 2) break;
+  size_t read = 0;
+  const Tokenizer& tokenizer = model.tokenizer();
+  for (const std::vector<int32_t>& piece :
+       text_windows(ids, window, tokenizer.adds_bos() ? tokenizer.bos() : std::nullopt)) {
+    const std::span<const int32_t> part(piece);
     auto all_but_last = [&](int64_t i) { return i + 1 < static_cast<int64_t>(part.size()); };
     // The reference's logits of one chunk at a time are kept beside the model's.
     std::vector<std::vector<float>> kept;
@@ -93,8 +97,9 @@ void perplexity(const Options& o) {
         t.agree += std::max_element(r.begin(), r.end()) - r.begin() ==
                    std::max_element(row.begin(), row.end()) - row.begin();
       });
-      bar.update("tokens", begin + end, ids.size());
+      bar.update("tokens", std::min(read + end, ids.size()), ids.size());
     }
+    read += part.size();
   }
   bar.clear();
   const auto n = static_cast<double>(t.tokens);
@@ -134,11 +139,14 @@ void add_perplexity_command(CLI::App& app) {
   auto o = std::make_shared<Options>();
   CLI::App* c = app.add_subcommand("perplexity", "Measure how well a model predicts a text");
   add_model_flags(*c, o->flags);
+  add_kv_flag(*c, o->flags);
   c->add_option("FILE", o->text, "The text")->required()->check(CLI::ExistingFile);
   c->add_option(
       "--reference", o->reference,
       "A model to compare with, computed exactly: KL divergence, agreement, change of log-likelihood");
-  c->add_option("--window", o->window, "Tokens of one piece of text (default: 2048, at most the context)")
+  c->add_option(
+       "--window", o->window,
+       "Tokens of one piece of text, with the model's first token (default: 2048, at most the context)")
       ->check(CLI::PositiveNumber);
   c->add_flag("--json", o->json, "Print one object");
   c->footer(examples({"cyb-llm perplexity smollm2 text.txt",

@@ -100,11 +100,14 @@ void run(const RunOptions& o) {
   const std::string path = resolve_model(o.flags.model);
   const std::shared_ptr<const ModelFile> file = open_unless_bare(path);
   const std::string task = file ? file->config().text_or("task", "") : "";
+  const bool arrays = wants_arrays(o) || !file;
+  if (arrays || task == "transcribe" || task == "translate" || is_encoder_task(task))
+    check_no_kv_type(o.flags);
   if (o.graph.inputs.empty() && o.outputs.empty() && task == "transcribe") return transcribe(o);
   if (o.prompt && !wants_arrays(o) && !file)
     if (GraphModel model = open_graph_model(path, o.flags.path == "graph"); hears_voices(model.program))
       return run_voice(o, std::move(model));
-  if (wants_arrays(o) || !file) {
+  if (arrays) {
     check_one_prompt(o);
     check_program_options(o);
     return run_program(o, path);
@@ -234,6 +237,7 @@ void add_run_command(CLI::App& app) {
   auto o = std::make_shared<RunOptions>();
   CLI::App* c = app.add_subcommand("run", "Answer a prompt, open a chat, or run a program on arrays");
   add_model_flags(*c, o->flags);
+  add_kv_flag(*c, o->flags);
   c->add_option("PROMPT", o->prompt, "The prompt (default: standard input if it is piped, else a chat)");
   c->add_option("FILES", o->more, "Further recordings, pictures or texts, for models that take many");
   c->add_option("--system", o->system, "The system message");

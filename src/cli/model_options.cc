@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/error.h"
+
 namespace cyb {
 
 void add_model_flags(CLI::App& command, ModelFlags& f) {
@@ -20,8 +22,26 @@ void add_model_flags(CLI::App& command, ModelFlags& f) {
   command.add_flag("--exact", f.exact, "f32 activations and keys and values, as the reference computes");
 }
 
+void add_kv_flag(CLI::App& command, ModelFlags& f) {
+  command
+      .add_option(
+          "--kv-type", f.kv_type,
+          "Keys and values of the context: f16 (default), or q8: 8 bits with scales, 58 % of the memory")
+      ->check(CLI::IsMember({"f16", "q8"}));
+}
+
+void check_no_kv_type(const ModelFlags& f) {
+  if (!f.kv_type.empty())
+    throw error(ErrorKind::Usage, "--kv-type is for models that generate text; '{}' is none", f.model)
+        .advise("leave it out");
+}
+
 OpenOptions open_options(const ModelFlags& f) {
+  if (f.exact && !f.kv_type.empty())
+    throw error(ErrorKind::Usage, "--exact keeps keys and values in f32, --kv-type {} does not", f.kv_type)
+        .advise("give one of the two");
   OpenOptions o;
+  if (f.kv_type == "q8") o.kv = DType::i8;
   o.graph_path = f.path == "graph";
   o.exact = f.exact;
   o.threads = f.threads;

@@ -26,11 +26,22 @@ class FileWeights final : public WeightSource {
 
 // Bytes of keys and values for one more position of one slot, windows aside.
 uint64_t bytes_per_position(const ir::Program& program, const Precision& precision) {
+  // Blocks of 8 bits have a scale of two bytes: 8 of a key, 32 of a value.
+  const auto row = [&](int64_t n, int64_t block) {
+    const auto size = static_cast<uint64_t>(n) * size_of(precision.kv_type());
+    return precision.kv_type() == DType::i8 ? size + static_cast<uint64_t>((n + block - 1) / block) * 2
+                                            : size;
+  };
   uint64_t bytes = 0;
   for (const ir::State& s : program.states)
     if (s.kind == ir::State::Kind::kv && s.window == 0)
-      bytes += static_cast<uint64_t>(s.heads * (s.k_dim + s.v_dim)) * size_of(precision.kv_type());
+      bytes += static_cast<uint64_t>(s.heads) * (row(s.k_dim, 8) + row(s.v_dim, 32));
   return bytes;
+}
+
+bool has_kv_states(const ir::Program& program) {
+  return std::any_of(program.states.begin(), program.states.end(),
+                     [](const ir::State& s) { return s.kind == ir::State::Kind::kv; });
 }
 
 int64_t choose_context(const ir::Program& program, const Precision& precision, int64_t wanted,
@@ -132,6 +143,10 @@ LanguageModel::LanguageModel(std::shared_ptr<const ModelFile> file, const OpenOp
     throw error(ErrorKind::UnsupportedModel, "'{}' does not generate text: its program has no graph 'decode'",
                 path)
         .advise("cyb-llm show {} tells what it is for; run it with --input name=file.npy", path);
+  if (options.kv == DType::i8 && !has_kv_states(program_))
+    throw error(ErrorKind::UnsupportedModel, "'{}' keeps no keys and values: its states are of another kind",
+                path)
+        .advise("leave out --kv-type");
   // The vocabulary is most of the work of opening: the rest is done beside it. A failure here waits for it.
   std::future<std::unique_ptr<Tokenizer>> tokenizer = std::async(std::launch::async, [this] {
     return std::make_unique<Tokenizer>(Tokenizer::from_vocab(file_->section("vocab")));
@@ -143,6 +158,7 @@ LanguageModel::LanguageModel(std::shared_ptr<const ModelFile> file, const OpenOp
   SessionOptions s;
   for (const auto& b : backends_) s.backends.push_back(b.get());
   s.precision.exact = options.exact;
+  s.precision.kv = options.kv;
   s.fusion = options.fusion;
   trained_ = config().integer("architecture.max_position_embeddings");
   const bool extends = config().text_or("architecture.rope_parameters.rope_type", "") == "dynamic";

@@ -17,6 +17,7 @@ namespace cyb {
 struct OpenOptions {
   bool graph_path = false;  // the program in the file instead of the family's
   bool exact = false;       // f32 activations and states
+  DType kv = DType::f16;    // keys and values where not exact: f16, or i8 (q8 of kv_layout.h)
   int threads = 0;          // 0: all processors
   std::string backend;      // "": the best there is
   int64_t context = 0;      // 0: what the model was trained for, as far as memory goes
@@ -54,11 +55,12 @@ class LanguageModel {
   Session& session() { return *session_; }
   Generator& generator() { return *generator_; }
   const Backend& backend() const { return *backends_.front(); }
+  Backend& backend() { return *backends_.front(); }
   uint64_t extra_weight_bytes() const { return weights_->extra_bytes(); }
   int64_t context() const { return context_; }
   int64_t trained_context() const { return trained_; }
-  // Whether results are the same bits however a text is cut into calls: not with rope types that look at the total
-  // length. GenerateOptions::lookup needs it.
+  // Whether results are the same bits however a text is cut into calls: not with rope types that look at the
+  // total length. GenerateOptions::lookup needs it.
   bool any_cut() const { return any_cut_; }
   bool has_template() const { return chat_.has_value(); }
   // Replaces the model's template.

@@ -153,11 +153,33 @@ class Run(unittest.TestCase):
         for part in ("before fusion", "after fusion", "fused_swi_glu", "largest live set"):
             self.assertTrue(part in explained, part)
 
+    def test_keys_and_values_of_eight_bits(self):
+        question = "What is the capital of France? Answer in one word."
+        self.assertIn("Paris", self.works("run", "smollm2", question, "--max-tokens", "12", "--kv-type", "q8"))
+        self.assertEqual(self.answer(question, "--kv-type", "q8", "--threads", "1")["text"], self.answer(question, "--kv-type", "q8")["text"])
+        sizes = {}
+        for kind in ("f16", "q8"):
+            found = json.loads(self.works("bench", "smollm2", "--kv-type", kind, "--prompt", "1400", "--decode", "2", "--rounds", "1", "--json", "--profile"))
+            self.assertEqual(found["kv_type"], kind)
+            self.assertIn("sdpa", [k["operator"] for k in found["profile"][0]["kernels"]])
+            sizes[kind] = found["state_bytes"]
+        self.assertLess(sizes["q8"], 0.6 * sizes["f16"])
+        self.assertIn("f16,q8", self.call("run", "smollm2", question, "--kv-type", "q7").stderr.decode().replace(", ", ","))
+        self.assertEqual(self.call("run", "smollm2", question, "--kv-type", "q7").returncode, 2)
+        self.assertIn("--exact", self.fails(2, "run", "smollm2", question, "--kv-type", "q8", "--exact"))
+        self.assertIn("leave it out", self.fails(2, "run", "smollm2", "--kv-type", "q8", "--input", "tokens=random:1x4"))
+
     def test_chat_on_a_terminal(self):
+        self.chat()
+
+    def test_chat_with_keys_and_values_of_eight_bits(self):
+        self.chat("--kv-type", "q8")
+
+    def chat(self, *options):
         pid, fd = pty.fork()
         if pid == 0:
             os.environ.update(CYB_HOME=self.home, TERM="dumb")
-            os.execv(PROGRAM, [PROGRAM, "run", "smollm2", "--max-tokens", "24"])
+            os.execv(PROGRAM, [PROGRAM, "run", "smollm2", "--max-tokens", "24", *options])
         seen = b""
 
         def until(text, seconds=120):

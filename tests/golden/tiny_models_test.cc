@@ -178,6 +178,39 @@ TEST_P(TinyModel, ThreadsAndChunksKeepTheBits) {
   expect_same_bits(rows(quick, ids), rows(quick, ids, 1), "default precision, token by token");
 }
 
+// Keys and values of 8 bits: near the reference, the same bits however the text is cut, and a prompt that
+// goes on from the last one is as if it had been read at once.
+TEST_P(TinyModel, KeysAndValuesOfEightBits) {
+  if (chunking_matters()) GTEST_SKIP() << "such models are not asked to";
+  OpenOptions o;
+  o.threads = 2;
+  o.kv = DType::i8;
+  LanguageModel m(path_, o);
+  const std::vector<int32_t>& ids = golden_.sequences[0].ids;
+  const Rows whole = rows(m, ids);
+  for (size_t i = 0; i < whole.size(); i++)
+    EXPECT_LE(test::row_error(whole[i].data(), golden_.sequences[0].logits.row(static_cast<int64_t>(i)),
+                              golden_.vocab),
+              0.05)
+        << "position " << i;
+  expect_same_bits(whole, rows(m, ids, 1), "token by token");
+  expect_same_bits(whole, rows(m, ids, 5), "chunks of 5");
+  GenerateOptions g;
+  g.max_tokens = 40;
+  const auto answer = [&](std::span<const int32_t> prompt) {
+    return m.generator().generate(prompt, g, [](int32_t) { return true; });
+  };
+  m.generator().forget();
+  const GenerateResult first = answer(golden_.greedy.prompt);
+  std::vector<int32_t> longer = golden_.greedy.prompt;
+  longer.insert(longer.end(), first.tokens.begin(), first.tokens.begin() + 35);  // five are taken back
+  longer.push_back(golden_.greedy.prompt[0]);
+  const GenerateResult reused = answer(longer);
+  EXPECT_GT(reused.reused_tokens, 0);
+  m.generator().forget();
+  EXPECT_EQ(reused.tokens, answer(longer).tokens);
+}
+
 TEST_P(TinyModel, ABatchGivesEachSequenceItsOwnBits) {
   if (golden_.sequences.size() < 3 || chunking_matters()) GTEST_SKIP() << "no batch in the golden";
   LanguageModel m(path_, exact());

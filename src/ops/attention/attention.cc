@@ -39,6 +39,10 @@ constexpr float kHidden = -std::numeric_limits<float>::infinity();
 constexpr int64_t kStateRows = 60;
 constexpr int64_t kOperandRows = 264;  // a ViT's 257 tokens are not cut in two
 
+// From so many rows on a q8 page is turned into f32 once, not by each tile of rows; it changes no bit. With
+// f16 that costs more than it saves.
+constexpr int64_t kExpandRows = 2 * kAttendTile + 1;
+
 struct Shape {
   int64_t group, total_rows, block_rows, blocks, v_stride;
 };
@@ -55,6 +59,18 @@ Shape shape_of(const SdpaArgs& a) {
   }
   s.v_stride = round_up<int64_t>(a.v_dim, 16);
   return s;
+}
+
+// How the pages come to the kernels.
+KvType form_of(const SdpaArgs& a, int64_t rows, bool probabilities) {
+  if (!a.state) return KvType::f32;
+  if (a.layout.type == KvType::q8 && (rows >= kExpandRows || probabilities)) return KvType::f32;
+  return a.layout.type;
+}
+
+// Whether pages are put together in scratch.
+bool makes_pages(const SdpaArgs& a, int64_t rows) {
+  return !a.state || form_of(a, rows, a.prob_count > 0) != a.layout.type;
 }
 
 // Where a span's unfinished rows are kept until all of them are there.
@@ -102,8 +118,9 @@ struct ThreadScratch {
     ThreadScratch t;
     t.q = c.take<float>(rows * a.k_dim);
     t.slope = c.take<float>(rows);
-    t.k_page = c.take<float>(a.state ? 0 : kKvPage * a.k_dim);
-    t.v_page = c.take<float>(a.state ? 0 : kKvPage * s.v_stride);
+    const bool pages = makes_pages(a, rows);
+    t.k_page = c.take<float>(pages ? kKvPage * a.k_dim : 0);
+    t.v_page = c.take<float>(pages ? kKvPage * s.v_stride : 0);
     t.from = c.take<int32_t>(rows);
     t.to = c.take<int32_t>(rows);
     t.position = c.take<int32_t>(rows);
@@ -269,13 +286,20 @@ class Runner {
     k.segment_columns = a_.key_segment_columns;
   }
 
-  // A page of the state as it lies, or one packed from the operands.
-  AttendPage page(const Block& block, int64_t p, bool values) const {
+  // A page of the state as it lies or in f32, or one packed from the operands.
+  AttendPage page(const Block& block, int64_t p, bool values, KvType form) const {
     const int64_t start = p * kKvPage;
     const int32_t count = static_cast<int32_t>(std::min(kKvPage, block.to - start));
     if (a_.state) {
       const uint8_t* base = a_.state[block.b].pages[p];
       const int64_t k = a_.layout.k_offset(block.kv_head), v = a_.layout.v_offset(block.kv_head);
+      if (form != a_.layout.type) {
+        const ExpandPage expand{
+            a_.k_dim,      static_cast<int32_t>(s_.v_stride), count, base + k, base + v, block.t.k_page,
+            block.t.v_page};
+        kernels_.expand_q8(expand);
+        return {block.t.k_page, block.t.v_page, static_cast<int32_t>(start), count, 0, 0};
+      }
       const int64_t next = start + kKvPage < block.to ? a_.state[block.b].pages[p + 1] - base : 0;
       return {base + k, base + v, static_cast<int32_t>(start), count, next, next};
     }
@@ -295,15 +319,17 @@ class Runner {
     kernels_.store_f32(store);
     return {block.t.k_page, block.t.v_page, static_cast<int32_t>(start), count, 0, 0};
   }
-  bool half() const { return a_.state && a_.layout.type == KvType::f16; }
 
   void attend(Block& block, int64_t from, int64_t to, const Partial& rows) const {
     block.k.max = rows.max;
     block.k.sum = rows.sum;
     block.k.out = rows.out;
     rows.clear(block.rows, s_.v_stride);
-    const auto kernel = half() ? kernels_.attend_f16 : kernels_.attend_f32;
-    for (int64_t p = from / kKvPage; p * kKvPage < to; ++p) kernel(block.k, page(block, p, true));
+    const KvType form = form_of(a_, block.rows, false);
+    const auto kernel = form == KvType::f16  ? kernels_.attend_f16
+                        : form == KvType::q8 ? kernels_.attend_q8
+                                             : kernels_.attend_f32;
+    for (int64_t p = from / kKvPage; p * kKvPage < to; ++p) kernel(block.k, page(block, p, true, form));
   }
 
   void finish(const Block& block, const Partial& rows) const {
@@ -323,9 +349,10 @@ class Runner {
       }
       if (!any) continue;
       const AttendProbs probs{rows.max, rows.sum, block.t.probs, a_.prob_columns};
-      const auto kernel = half() ? kernels_.probs_f16 : kernels_.probs_f32;
+      const KvType form = form_of(a_, block.rows, true);
+      const auto kernel = form == KvType::f16 ? kernels_.probs_f16 : kernels_.probs_f32;
       for (int64_t p = block.from / kKvPage; p * kKvPage < block.to; ++p) {
-        kernel(block.k, probs, page(block, p, false));
+        kernel(block.k, probs, page(block, p, false, form));
       }
     }
   }

@@ -3,6 +3,9 @@
 // positions of a page, sums fold in a fixed order; how rows are grouped into tiles changes nothing.
 #pragma once
 
+#include <type_traits>
+
+#include "ops/attention/codes-inl.h"
 #include "ops/attention/kernels.h"
 #include "ops/simd/math-inl.h"
 
@@ -56,6 +59,51 @@ static void store_page(const StorePage& a) {
   }
 }
 
+static void store_page_q8(const StorePage& a) {
+  const int32_t half = key_half(a.k_dim), v_blocks = value_blocks(a.v_stride);
+  auto* k_codes = static_cast<int8_t*>(a.k_page);
+  auto* v_codes = static_cast<int8_t*>(a.v_page);
+  auto* k_scales = reinterpret_cast<uint16_t*>(k_codes + int64_t{a.k_dim} * 64);
+  auto* v_scales = reinterpret_cast<uint16_t*>(v_codes + int64_t{a.v_stride} * 64);
+  for (int32_t i = 0; i < a.count; ++i) {
+    const int64_t entry = a.entry + i;
+    const float* k = a.k + i * a.k_step;
+    for (int32_t d = 0; d < half; d += 16) {
+      const int32_t left = half - d, left2 = a.k_dim - half - d;
+      encode_key(k + d, left < 16 ? left : 16, k + half + d, left2 < 16 ? left2 : 16,
+                 k_codes + int64_t{d} * 64 + entry, k_codes + int64_t{half + d} * 64 + entry,
+                 k_scales + d / kKvKeyStep * 64 + entry);
+    }
+    const float* v = a.v + i * a.v_step;
+    for (int32_t d = 0, b = 0; d < a.v_dim; d += kKvBlock, ++b)
+      v_scales[entry * v_blocks + b] = encode_value(v + d, a.v_dim - d < kKvBlock ? a.v_dim - d : kKvBlock,
+                                                    v_codes + entry * a.v_stride + d);
+  }
+}
+
+// A page's head as f32, for many rows.
+static void expand_q8(const ExpandPage& a) {
+  const auto* k = static_cast<const int8_t*>(a.k);
+  const auto* v = static_cast<const int8_t*>(a.v);
+  const auto* k_scales = reinterpret_cast<const uint16_t*>(k + int64_t{a.k_dim} * 64);
+  const auto* v_scales = reinterpret_cast<const uint16_t*>(v + int64_t{a.v_stride} * 64);
+  const int32_t v_blocks = value_blocks(a.v_stride);
+  for (int32_t d0 = 0; d0 < a.k_dim;) {
+    const int32_t end = key_block_end(d0, a.k_dim);
+    Vec scale[4];
+    CYB_UNROLL for (int j = 0; j < 4; ++j) scale[j] =
+        load_scales(k_scales + key_block(d0, a.k_dim) * 64 + 16 * j);
+    for (int32_t d = d0; d < end; ++d)
+      CYB_UNROLL for (int j = 0; j < 4; ++j)
+          store(a.k_page + int64_t{d} * 64 + 16 * j, load16(k + int64_t{d} * 64 + 16 * j) * scale[j]);
+    d0 = end;
+  }
+  for (int32_t i = 0; i < a.count; ++i, v_scales += v_blocks)
+    for (int32_t d = 0; d < a.v_stride; d += 16)
+      store(a.v_page + int64_t{i} * a.v_stride + d,
+            load16(v + int64_t{i} * a.v_stride + d) * set1(scale_value(v_scales[d / kKvBlock])));
+}
+
 // Asks for what a pass over `bytes` bytes at p will want `ahead` bytes further on. The hardware does not see
 // beyond a page, and one query leaves no time to wait for the next.
 template <int kBytes>
@@ -64,38 +112,65 @@ CYB_INLINE void fetch_ahead(const void* p, int64_t ahead) {
   CYB_UNROLL for (int i = 0; i < kBytes; i += 64) __builtin_prefetch(at + i, 0, 2);
 }
 
+template <class T>
+inline constexpr bool kCoded = std::is_same_v<T, int8_t>;
+
 // In plain C++ there are no registers to fill: rows go one by one, compiled once.
+// `scales` are those of q8, else unused.
 template <class T>
 static __attribute__((noinline)) void plain_scores(const float* q, int32_t step, int32_t k_dim, const T* k,
-                                                   float* scores) {
+                                                   const uint16_t* scales, float* scores) {
   for (int b = 0; b < 64; b += 16) {
     Vec acc = set1(0.0f);
-    for (int32_t d = 0; d < k_dim; ++d) acc = fma(set1(q[d * step]), load16(k + d * 64 + b), acc);
+    for (int32_t d = 0; d < k_dim; ++d) {
+      Vec x = load16(k + d * 64 + b);
+      if constexpr (kCoded<T>) x = x * load_scales(scales + key_block(d, k_dim) * 64 + b);
+      acc = fma(set1(q[d * step]), x, acc);
+    }
     store(scores + b, acc);
   }
 }
 template <class T>
-static __attribute__((noinline)) void plain_values(const float* p, const T* v, int32_t v_stride,
-                                                   int32_t begin, int32_t end, float alpha, float* out) {
+static __attribute__((noinline)) void plain_values(const float* p, const T* v, const uint16_t* scales,
+                                                   int32_t v_stride, int32_t begin, int32_t end, float alpha,
+                                                   float* out) {
+  const int32_t blocks = value_blocks(v_stride);
   for (int32_t d = 0; d < v_stride; d += 16) {
     Vec acc = load(out + d) * set1(alpha);
-    for (int32_t i = begin; i < end; ++i) acc = fma(set1(p[i]), load16(v + int64_t{i} * v_stride + d), acc);
+    for (int32_t i = begin; i < end; ++i) {
+      Vec x = load16(v + int64_t{i} * v_stride + d);
+      if constexpr (kCoded<T>) x = x * set1(scale_value(scales[i * blocks + d / kKvBlock]));
+      acc = fma(set1(p[i]), x, acc);
+    }
     store(out + d, acc);
   }
 }
 
 template <int kRows, int kBlocks, class T>
-CYB_INLINE void scores_at(const float* query, int32_t k_dim, const T* column, int64_t ahead, float* scores) {
+CYB_INLINE void scores_at(const float* query, int32_t k_dim, const T* column, const uint16_t* scales,
+                          int64_t ahead, float* scores) {
   Vec acc[kRows][kBlocks];
   CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] =
       set1(0.0f);
-  for (int32_t d = 0; d < k_dim; ++d, column += 64, query += kRows) {
-    Vec x[kBlocks];
-    CYB_UNROLL for (int j = 0; j < kBlocks; ++j) x[j] = load16(column + 16 * j);
-    fetch_ahead<16 * kBlocks * sizeof(T)>(column, ahead);
-    CYB_UNROLL for (int r = 0; r < kRows; ++r) {
-      const Vec w = set1(query[r]);
-      CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] = fma(w, x[j], acc[r][j]);
+  for (int32_t d = 0; d < k_dim;) {
+    int32_t end = k_dim;
+    Vec scale[kBlocks];
+    if constexpr (kCoded<T>) {
+      end = key_block_end(d, k_dim);
+      const uint16_t* at = scales + key_block(d, k_dim) * 64;
+      CYB_UNROLL for (int j = 0; j < kBlocks; ++j) scale[j] = load_scales(at + 16 * j);
+    }
+    for (; d < end; ++d, column += 64, query += kRows) {
+      Vec x[kBlocks];
+      CYB_UNROLL for (int j = 0; j < kBlocks; ++j) {
+        x[j] = load16(column + 16 * j);
+        if constexpr (kCoded<T>) x[j] = x[j] * scale[j];
+      }
+      fetch_ahead<16 * kBlocks * sizeof(T)>(column, ahead);
+      CYB_UNROLL for (int r = 0; r < kRows; ++r) {
+        const Vec w = set1(query[r]);
+        CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] = fma(w, x[j], acc[r][j]);
+      }
     }
   }
   CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j)
@@ -106,30 +181,37 @@ CYB_INLINE void scores_at(const float* query, int32_t k_dim, const T* column, in
 template <int kRows, class T>
 CYB_INLINE void tile_scores(const float* q, int32_t k_dim, const T* k, int64_t ahead, int32_t columns,
                             float* scores) {
+  const auto* scales = reinterpret_cast<const uint16_t*>(k + int64_t{k_dim} * 64);
   if constexpr (kPlain) {
-    for (int r = 0; r < kRows; ++r) plain_scores(q + r, kRows, k_dim, k, scores + r * 64);
+    for (int r = 0; r < kRows; ++r) plain_scores(q + r, kRows, k_dim, k, scales, scores + r * 64);
   } else {
     constexpr int kBlocks = blocks_beside(kRows);
     int32_t b = 0;
     for (; columns - b > 16 * (kBlocks - 1); b += 16 * kBlocks)
-      scores_at<kRows, kBlocks>(q, k_dim, k + b, ahead, scores + b);
+      scores_at<kRows, kBlocks>(q, k_dim, k + b, scales + b, ahead, scores + b);
     if constexpr (kBlocks > 2)
-      for (; columns - b > 16; b += 32) scores_at<kRows, 2>(q, k_dim, k + b, ahead, scores + b);
+      for (; columns - b > 16; b += 32) scores_at<kRows, 2>(q, k_dim, k + b, scales + b, ahead, scores + b);
     if constexpr (kBlocks > 1)
-      if (b < columns) scores_at<kRows, 1>(q, k_dim, k + b, ahead, scores + b);
+      if (b < columns) scores_at<kRows, 1>(q, k_dim, k + b, scales + b, ahead, scores + b);
   }
 }
 
+// `scales` are those of the page's first position, of the block that v is in.
 template <int kRows, int kBlocks, class T>
-CYB_INLINE void values_at(const float* p, const T* v, int32_t v_stride, int32_t begin, int32_t end,
-                          int64_t ahead, const float* alpha, float* out) {
+CYB_INLINE void values_at(const float* p, const T* v, const uint16_t* scales, int32_t v_stride, int32_t begin,
+                          int32_t end, int64_t ahead, const float* alpha, float* out) {
+  static_assert(kBlocks == 1 || kBlocks % 2 == 0);  // a step of two or four begins with a block of codes
+  const int32_t blocks = value_blocks(v_stride);
   Vec acc[kRows][kBlocks];
   CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] =
       load(out + int64_t{r} * v_stride + 16 * j) * set1(alpha[r]);
   const T* row = v + int64_t{begin} * v_stride;
   for (int32_t i = begin; i < end; ++i, row += v_stride) {
     Vec x[kBlocks];
-    CYB_UNROLL for (int j = 0; j < kBlocks; ++j) x[j] = load16(row + 16 * j);
+    CYB_UNROLL for (int j = 0; j < kBlocks; ++j) {
+      x[j] = load16(row + 16 * j);
+      if constexpr (kCoded<T>) x[j] = x[j] * set1(scale_value(scales[i * blocks + j / 2]));
+    }
     fetch_ahead<16 * kBlocks * sizeof(T)>(row, ahead);
     CYB_UNROLL for (int r = 0; r < kRows; ++r) {
       const Vec w = set1(p[r * 64 + i]);
@@ -144,20 +226,21 @@ CYB_INLINE void values_at(const float* p, const T* v, int32_t v_stride, int32_t 
 template <int kRows, class T>
 CYB_INLINE void tile_values(const float* p, const T* v, int32_t v_stride, int32_t begin, int32_t end,
                             int64_t ahead, const float* alpha, float* out) {
+  const auto* scales = reinterpret_cast<const uint16_t*>(v + int64_t{v_stride} * 64);
   if constexpr (kPlain) {
     for (int r = 0; r < kRows; ++r)
-      plain_values(p + r * 64, v, v_stride, begin, end, alpha[r], out + int64_t{r} * v_stride);
+      plain_values(p + r * 64, v, scales, v_stride, begin, end, alpha[r], out + int64_t{r} * v_stride);
   } else {
     constexpr int kBlocks = blocks_beside(kRows);
     int32_t d = 0;
     for (; d + 16 * kBlocks <= v_stride; d += 16 * kBlocks)
-      values_at<kRows, kBlocks>(p, v + d, v_stride, begin, end, ahead, alpha, out + d);
+      values_at<kRows, kBlocks>(p, v + d, scales + d / kKvBlock, v_stride, begin, end, ahead, alpha, out + d);
     if constexpr (kBlocks > 2)
       for (; d + 32 <= v_stride; d += 32)
-        values_at<kRows, 2>(p, v + d, v_stride, begin, end, ahead, alpha, out + d);
+        values_at<kRows, 2>(p, v + d, scales + d / kKvBlock, v_stride, begin, end, ahead, alpha, out + d);
     if constexpr (kBlocks > 1)
       for (; d < v_stride; d += 16)
-        values_at<kRows, 1>(p, v + d, v_stride, begin, end, ahead, alpha, out + d);
+        values_at<kRows, 1>(p, v + d, scales + d / kKvBlock, v_stride, begin, end, ahead, alpha, out + d);
   }
 }
 
@@ -360,8 +443,9 @@ static void finish_row(const float* sink, float* max, float* sum, const float* o
 }
 
 constexpr AttentionKernels make_attention_kernels() {
-  return {store_page<uint16_t>, store_page<float>, attend_page<uint16_t>, attend_page<float>,
-          probs_page<uint16_t>, probs_page<float>, merge_spans,           finish_row};
+  return {store_page<uint16_t>,  store_page<float>,   store_page_q8,      expand_q8,
+          attend_page<uint16_t>, attend_page<int8_t>, attend_page<float>, probs_page<uint16_t>,
+          probs_page<float>,     merge_spans,         finish_row};
 }
 
 }  // namespace cyb::CYB_SIMD

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ops/attention/kv_layout.h"
+
 namespace cyb {
 
 enum class Isa;
@@ -68,11 +70,21 @@ struct AttendProbs {
   int64_t columns;
 };
 
+// One head of a q8 page as f32: K [k_dim][64], V [64][v_stride].
+struct ExpandPage {
+  int32_t k_dim, v_stride, count;
+  const void *k, *v;
+  float *k_page, *v_page;
+};
+
 struct AttentionKernels {
   void (*store_f16)(const StorePage&);
   void (*store_f32)(const StorePage&);
+  void (*store_q8)(const StorePage&);
+  void (*expand_q8)(const ExpandPage&);
   // Continues every row over the positions of a page.
   void (*attend_f16)(const AttendBlock&, const AttendPage&);
+  void (*attend_q8)(const AttendBlock&, const AttendPage&);
   void (*attend_f32)(const AttendBlock&, const AttendPage&);
   void (*probs_f16)(const AttendBlock&, const AttendProbs&, const AttendPage&);
   void (*probs_f32)(const AttendBlock&, const AttendProbs&, const AttendPage&);

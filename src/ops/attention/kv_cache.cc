@@ -106,6 +106,9 @@ void KvCache::extend(int slot, int64_t n) {
 void KvCache::write(int slot, int64_t at, int64_t n, KvRows k, KvRows v, int head_begin,
                     int head_end) noexcept {
   const Slot& s = slots_[static_cast<size_t>(slot)];
+  const auto store_page = layout_.type == KvType::q8    ? kernels_->store_q8
+                          : layout_.type == KvType::f16 ? kernels_->store_f16
+                                                        : kernels_->store_f32;
   for (int64_t done = 0; done < n;) {
     const int64_t position = at + done;
     const int64_t entry = position % kKvPage;
@@ -124,7 +127,7 @@ void KvCache::write(int slot, int64_t at, int64_t n, KvRows k, KvRows v, int hea
                               v.t_stride,
                               page + layout_.k_offset(head),
                               page + layout_.v_offset(head)};
-        (layout_.type == KvType::f16 ? kernels_->store_f16 : kernels_->store_f32)(store);
+        store_page(store);
       }
     }
     done += count;
@@ -147,13 +150,23 @@ int64_t KvCache::recompute_from(int slot, int64_t n) const {
 
 void KvCache::clear_tail(uint8_t* page, int64_t used) const {
   if (used >= kKvPage) return;
-  const size_t bytes = static_cast<size_t>(layout_.element_bytes());
   const size_t tail = static_cast<size_t>(kKvPage - used);
-  for (int64_t row = 0; row < int64_t{layout_.heads} * layout_.k_dim; ++row)
-    std::memset(page + static_cast<size_t>(row * kKvPage + used) * bytes, 0, tail * bytes);
-  for (int64_t head = 0; head < layout_.heads; ++head)
-    std::memset(page + layout_.v_offset(head) + static_cast<size_t>(used * layout_.v_stride) * bytes, 0,
-                tail * static_cast<size_t>(layout_.v_stride) * bytes);
+  // Entries [used, 64) of `rows` rows whose positions are adjacent, and of a plane whose positions are rows.
+  const auto columns = [&](uint8_t* at, int64_t rows, int64_t bytes) {
+    for (int64_t row = 0; row < rows; ++row)
+      std::memset(at + (row * kKvPage + used) * bytes, 0, tail * static_cast<size_t>(bytes));
+  };
+  const auto rows = [&](uint8_t* at, int64_t width) {
+    std::memset(at + used * width, 0, tail * static_cast<size_t>(width));
+  };
+  const bool scales = layout_.type == KvType::q8;
+  for (int64_t head = 0; head < layout_.heads; ++head) {
+    uint8_t *k = page + layout_.k_offset(head), *v = page + layout_.v_offset(head);
+    columns(k, layout_.k_dim, layout_.element_bytes());
+    rows(v, layout_.v_stride * layout_.element_bytes());
+    if (scales) columns(k + layout_.k_codes(), key_blocks(layout_.k_dim), 2);
+    if (scales) rows(v + layout_.v_codes(), value_blocks(layout_.v_stride) * 2);
+  }
 }
 
 int64_t KvCache::truncate(int slot, int64_t n) {

@@ -53,7 +53,8 @@ class KvCache {
   // before this call. The new entries are zero until write() fills them.
   void extend(int slot, int64_t n);
   // Keys and values of positions [at, at + n) for heads [head_begin, head_end); row 0 of k and v is position
-  // `at`. f16 storage rounds to nearest even and saturates at ±65504.
+  // `at`. f16 storage rounds to nearest even and saturates at ±65504; q8 (kv_layout.h) as activations are rounded:
+  // by the block's largest, to nearest even; blocks below 2^-100 are zero, with infinity or NaN they are NaN.
   void write(int slot, int64_t at, int64_t n, KvRows k, KvRows v, int head_begin, int head_end) noexcept;
   // Both at once.
   void append(int slot, int64_t n, KvRows k, KvRows v);

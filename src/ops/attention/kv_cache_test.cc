@@ -78,7 +78,7 @@ TEST(KvCache, any_chunking_threads_and_instruction_set_give_the_same_bits) {
   Random random(1);
   const int64_t n = 700;  // crosses a span
   const Sequence s(random, n);
-  for (const KvType type : {KvType::f16, KvType::f32})
+  for (const KvType type : {KvType::f16, KvType::f32, KvType::q8})
     for (const int64_t window : {0, 70}) {
       const std::vector<float> whole = run_in_chunks(s, config(type, window), n, n, detect_isa(), 1);
       for (const int64_t chunk : {1, 2, 7, 64, 130})
@@ -94,7 +94,7 @@ TEST(KvCache, any_chunking_threads_and_instruction_set_give_the_same_bits) {
 TEST(KvCache, attention_over_a_state_equals_the_reference_and_in_f32_attention_over_operands) {
   Random random(2);
   const Sequence s(random, 600);
-  for (const KvType type : {KvType::f16, KvType::f32}) {
+  for (const KvType type : {KvType::f16, KvType::f32, KvType::q8}) {
     KvCache cache(config(type), 1);
     const std::vector<float> got = s.step(cache, 0, 0, 600, detect_isa(), 2);
     const KvSlot view = cache.view(0);
@@ -108,7 +108,7 @@ TEST(KvCache, attention_over_a_state_equals_the_reference_and_in_f32_attention_o
     if (type == KvType::f32)
       EXPECT_TRUE(same_bits(got, stateless));
     else
-      EXPECT_LE(worst(got, stateless), 4e-3);
+      EXPECT_LE(worst(got, stateless), type == KvType::f16 ? 4e-3 : 2e-2);
   }
 }
 
@@ -162,18 +162,123 @@ TEST(KvCache, unused_entries_are_zero_and_f16_saturates) {
   EXPECT_NE(element(values + 2 * 32), 0.0f);
 }
 
+// Codes and scales of one block as activations are rounded: by the largest, to nearest even.
+TEST(KvCache, q8_holds_the_nearest_code_and_a_scale_for_each_block) {
+  Random random(11);
+  for (const Isa isa : isas()) {
+    KvConfig c;
+    c.heads = 2, c.k_dim = 40, c.v_dim = 70, c.type = KvType::q8;
+    KvCache cache(c, 1, isa);
+    const KvLayout& layout = cache.layout();
+    Rows k(random, 1, 90, 2, 40), v(random, 1, 90, 2, 70);
+    for (int64_t d = 0; d < 32; ++d) k.data[d] = 1e-31f;  // position 0, head 0: zero
+    k.data[80] = 1e30f, v.data[33] = 1e-25f;              // large and small are no matter
+    v.data[140] = INFINITY, v.data[280 + 69] = NAN;       // positions 1 and 2
+    cache.append(0, 90, k.slot(0, 0), v.slot(0, 0));
+    EXPECT_LT(layout.page_bytes(), 0.6 * kv_layout(2, 40, 70, KvType::f16).page_bytes());
+    // `block` tells the block of a dimension.
+    const auto check = [&](const Rows& from, auto block, int64_t h, int64_t i, int64_t d, int8_t code,
+                           uint16_t bits) {
+      const float* row = &from.data[static_cast<size_t>((i * 2 + h) * from.dim)];
+      float top = 0;
+      bool odd = false;
+      for (int64_t j = 0; j < from.dim; ++j) {
+        if (block(j) != block(d)) continue;
+        top = std::max(top, std::fabs(row[j]));
+        odd = odd || !std::isfinite(row[j]);
+      }
+      const float scale = bf16_to_f32(bits);
+      if (odd) {
+        ASSERT_TRUE(std::isnan(scale));
+        ASSERT_EQ(code, 0);
+      } else if (top < 0x1p-100f) {
+        ASSERT_EQ(scale, 0.0f);
+        ASSERT_EQ(code, 0);
+      } else {
+        ASSERT_GE(scale * 127.01f, top);
+        ASSERT_LE(scale * 126.0f, top);
+        ASSERT_LE(std::fabs(code * scale - row[d]), 0.5001f * scale) << i << ' ' << d;
+      }
+    };
+    for (int64_t i = 0; i < 90; ++i)
+      for (int64_t h = 0; h < 2; ++h) {
+        const uint8_t* page = cache.view(0).pages[i / 64];
+        const uint8_t *pk = page + layout.k_offset(h), *pv = page + layout.v_offset(h);
+        const auto* ks = reinterpret_cast<const uint16_t*>(pk + layout.k_codes());
+        const auto* vs = reinterpret_cast<const uint16_t*>(pv + layout.v_codes());
+        const auto key = [](int64_t d) { return d % 20 / 4; };  // four and those half a head further on
+        const auto value = [](int64_t d) { return d / 32; };
+        for (int64_t d = 0; d < 40; ++d)
+          check(k, key, h, i, d, static_cast<int8_t>(pk[d * 64 + i % 64]), ks[key(d) * 64 + i % 64]);
+        for (int64_t d = 0; d < 70; ++d)
+          check(v, value, h, i, d, static_cast<int8_t>(pv[i % 64 * layout.v_stride + d]),
+                vs[i % 64 * value_blocks(layout.v_stride) + value(d)]);
+      }
+    cache.truncate(0, 70);  // what is left of the page is as it was when it was taken
+    const uint8_t* page = cache.view(0).pages[1];
+    for (int64_t h = 0; h < 2; ++h) {
+      const auto* ks = reinterpret_cast<const uint16_t*>(page + layout.k_offset(h) + layout.k_codes());
+      EXPECT_NE(ks[5], 0);
+      EXPECT_EQ(ks[6], 0);
+      EXPECT_EQ(page[layout.k_offset(h) + 39 * 64 + 6], 0);
+      EXPECT_EQ(page[layout.v_offset(h) + 6 * layout.v_stride + 3], 0);
+    }
+  }
+}
+
+TEST(KvCache, one_row_and_many_and_every_dimension_have_the_same_bits) {
+  Random random(12);
+  const int dims[][2] = {{1, 1}, {16, 16}, {32, 48}, {40, 70}, {37, 33}, {64, 64}, {128, 256}, {192, 128}};
+  for (const KvType type : {KvType::f16, KvType::q8})
+    for (const auto& dim : dims) {
+      KvConfig c;
+      c.heads = 1, c.k_dim = dim[0], c.v_dim = dim[1], c.type = type;
+      Rows q(random, 1, 70, 7, dim[0]), k(random, 1, 150, 1, dim[0]), v(random, 1, 150, 1, dim[1]);
+      KvCache cache(c, 1);
+      cache.append(0, 150, k.slot(0, 0), v.slot(0, 0));
+      const KvSlot view = cache.view(0);
+      SdpaArgs a;
+      a.queries = 70, a.heads = 7, a.kv_heads = 1, a.k_dim = dim[0], a.v_dim = dim[1];
+      a.q = q.input();
+      a.state = &view;
+      a.layout = cache.layout();
+      a.scale = 0.3f;
+      const std::vector<float> all = run_sdpa(a, Isa::scalar, 1);
+      EXPECT_LE(worst(all, run_reference(a)), 2e-5);
+      for (const Isa isa : isas()) EXPECT_TRUE(same_bits(run_sdpa(a, isa, 2), all)) << to_string(isa);
+      const int64_t row = int64_t{7} * dim[1];
+      for (int64_t t = 0; t < 70; t += 23) {
+        SdpaArgs one = a;
+        one.queries = 1;
+        one.q.data += t * a.q.row;
+        for (const Isa isa : isas())
+          EXPECT_TRUE(same_bits(run_sdpa(one, isa, 1), {all.begin() + t * row, all.begin() + (t + 1) * row}));
+      }
+      // Probabilities too.
+      const int32_t heads[] = {2, 5};
+      a.prob_heads = heads, a.prob_count = 2, a.prob_columns = 150;
+      std::vector<float> expected, got;
+      run_reference(a, &expected);
+      for (const Isa isa : isas()) {
+        EXPECT_TRUE(same_bits(run_sdpa(a, isa, 1, &got), all));
+        EXPECT_LE(worst(got, expected), 1e-5);
+      }
+    }
+}
+
 TEST(KvCache, truncate_and_continue_equals_never_having_gone_on) {
   Random random(5);
   const Sequence s(random, 400);
-  for (const int64_t window : {0, 33}) {
-    KvCache cache(config(KvType::f16, window), 1);
-    s.step(cache, 0, 0, 200, detect_isa());
-    const std::vector<float> once = s.step(cache, 0, 200, 100, detect_isa());
-    EXPECT_EQ(cache.recompute_from(0, 200), 200);
-    EXPECT_EQ(cache.truncate(0, 200), 200);
-    EXPECT_EQ(cache.length(0), 200);
-    EXPECT_TRUE(same_bits(s.step(cache, 0, 200, 100, detect_isa()), once));
-  }
+  for (const KvType type : {KvType::f16, KvType::q8})
+    for (const int64_t window : {0, 33}) {
+      KvCache cache(config(type, window), 1);
+      s.step(cache, 0, 0, 200, detect_isa());
+      const std::vector<float> once = s.step(cache, 0, 200, 100, detect_isa());
+      EXPECT_EQ(cache.recompute_from(0, 200), 200);
+      EXPECT_EQ(cache.truncate(0, 200), 200);
+      EXPECT_EQ(cache.length(0), 200);
+      EXPECT_TRUE(same_bits(s.step(cache, 0, 200, 100, detect_isa()), once));
+    }
 }
 
 TEST(KvCache, a_window_keeps_its_slack_and_says_from_where_to_compute_beyond_it) {
@@ -205,52 +310,57 @@ TEST(KvCache, a_window_keeps_its_slack_and_says_from_where_to_compute_beyond_it)
 }
 
 TEST(KvCache, forks_share_pages_until_they_write) {
-  Random random(7);
-  const Sequence a(random, 200), b(random, 200);
-  KvCache cache(config(KvType::f16), 3);
-  a.step(cache, 0, 0, 100, detect_isa());
-  EXPECT_EQ(cache.memory().pages_used, 2);
-  cache.fork(0, 1);
-  cache.fork(1, 2);
-  EXPECT_EQ(cache.memory().pages_used, 2);
-  KvCache alone(config(KvType::f16), 1);
-  a.step(alone, 0, 0, 100, detect_isa());
-  b.step(cache, 1, 100, 20, detect_isa());
-  EXPECT_EQ(cache.memory().pages_used, 3) << "only the page that was written is copied";
-  EXPECT_TRUE(same_bits(a.step(cache, 0, 100, 20, detect_isa()), a.step(alone, 0, 100, 20, detect_isa())));
-  cache.truncate(2, 90);
-  EXPECT_EQ(cache.memory().pages_used, 4);
-  EXPECT_TRUE(same_bits(a.step(cache, 0, 120, 5, detect_isa()), a.step(alone, 0, 120, 5, detect_isa())));
-  cache.reset(0), cache.reset(1), cache.reset(2);
-  EXPECT_EQ(cache.memory().pages_used, 0);
-  EXPECT_GT(cache.memory().bytes_reserved(), 0);
+  for (const KvType type : {KvType::f16, KvType::q8}) {
+    Random random(7);
+    const Sequence a(random, 200), b(random, 200);
+    KvCache cache(config(type), 3);
+    a.step(cache, 0, 0, 100, detect_isa());
+    EXPECT_EQ(cache.memory().pages_used, 2);
+    cache.fork(0, 1);
+    cache.fork(1, 2);
+    EXPECT_EQ(cache.memory().pages_used, 2);
+    KvCache alone(config(type), 1);
+    a.step(alone, 0, 0, 100, detect_isa());
+    b.step(cache, 1, 100, 20, detect_isa());
+    EXPECT_EQ(cache.memory().pages_used, 3) << "only the page that was written is copied";
+    EXPECT_TRUE(same_bits(a.step(cache, 0, 100, 20, detect_isa()), a.step(alone, 0, 100, 20, detect_isa())));
+    cache.truncate(2, 90);
+    EXPECT_EQ(cache.memory().pages_used, 4);
+    EXPECT_TRUE(same_bits(a.step(cache, 0, 120, 5, detect_isa()), a.step(alone, 0, 120, 5, detect_isa())));
+    cache.reset(0), cache.reset(1), cache.reset(2);
+    EXPECT_EQ(cache.memory().pages_used, 0);
+    EXPECT_GT(cache.memory().bytes_reserved(), 0);
+  }
 }
 
 TEST(KvCache, select_reorders_beams_and_copies_only_what_diverges) {
-  Random random(8);
-  const Sequence s[] = {Sequence(random, 200), Sequence(random, 200), Sequence(random, 200)};
-  KvCache cache(config(KvType::f16), 3), alone(config(KvType::f16), 3);
-  for (int b = 0; b < 3; ++b)
-    s[b].step(cache, b, 0, 70 + b, detect_isa()), s[b].step(alone, b, 0, 70 + b, detect_isa());
-  const int32_t swap[] = {2, 0, 1};
-  cache.select(swap);
-  EXPECT_EQ(cache.memory().pages_used, 6);
-  EXPECT_EQ(cache.length(0), 72);
-  const int32_t narrow[] = {1, 1, 0};  // beams 0, 0, 2 of the beginning
-  cache.select(narrow);
-  EXPECT_EQ(cache.memory().pages_used, 4);
-  const std::vector<float> expected = s[0].step(alone, 0, 70, 3, detect_isa());
-  for (const int b : {0, 1}) EXPECT_TRUE(same_bits(s[0].step(cache, b, 70, 3, detect_isa()), expected));
-  EXPECT_TRUE(same_bits(s[2].step(cache, 2, 72, 3, detect_isa()), s[2].step(alone, 2, 72, 3, detect_isa())));
-  const int32_t wrong[] = {0, 3, 1};
-  EXPECT_THROW(cache.select(wrong), Error);
-  EXPECT_THROW(cache.select(std::span(wrong, 2)), Error);
+  for (const KvType type : {KvType::f16, KvType::q8}) {
+    Random random(8);
+    const Sequence s[] = {Sequence(random, 200), Sequence(random, 200), Sequence(random, 200)};
+    KvCache cache(config(type), 3), alone(config(type), 3);
+    for (int b = 0; b < 3; ++b)
+      s[b].step(cache, b, 0, 70 + b, detect_isa()), s[b].step(alone, b, 0, 70 + b, detect_isa());
+    const int32_t swap[] = {2, 0, 1};
+    cache.select(swap);
+    EXPECT_EQ(cache.memory().pages_used, 6);
+    EXPECT_EQ(cache.length(0), 72);
+    const int32_t narrow[] = {1, 1, 0};  // beams 0, 0, 2 of the beginning
+    cache.select(narrow);
+    EXPECT_EQ(cache.memory().pages_used, 4);
+    const std::vector<float> expected = s[0].step(alone, 0, 70, 3, detect_isa());
+    for (const int b : {0, 1}) EXPECT_TRUE(same_bits(s[0].step(cache, b, 70, 3, detect_isa()), expected));
+    EXPECT_TRUE(
+        same_bits(s[2].step(cache, 2, 72, 3, detect_isa()), s[2].step(alone, 2, 72, 3, detect_isa())));
+    const int32_t wrong[] = {0, 3, 1};
+    EXPECT_THROW(cache.select(wrong), Error);
+    EXPECT_THROW(cache.select(std::span(wrong, 2)), Error);
+  }
 }
 
 TEST(KvCache, a_saved_slot_continues_with_the_same_bits) {
   Random random(9);
   const Sequence s(random, 900);
-  for (const KvType type : {KvType::f16, KvType::f32})
+  for (const KvType type : {KvType::f16, KvType::f32, KvType::q8})
     for (const int64_t window : {0, 50}) {
       KvCache cache(config(type, window), 2), other(config(type, window), 2);
       for (int64_t at = 0; at < 800; at += 100) s.step(cache, 1, at, 100, detect_isa());

@@ -11,7 +11,12 @@
 namespace cyb {
 namespace {
 
-double state_element(const KvLayout& layout, const uint8_t* base, int64_t index) {
+// `scale`: where a q8 code's scale lies behind the `codes` of its head.
+double state_element(const KvLayout& layout, const uint8_t* base, int64_t index, int64_t codes,
+                     int64_t scale) {
+  if (layout.type == KvType::q8)
+    return static_cast<double>(reinterpret_cast<const int8_t*>(base)[index]) *
+           bf16_to_f32(reinterpret_cast<const uint16_t*>(base + codes)[scale]);
   if (layout.type == KvType::f16) return f16_to_f32(reinterpret_cast<const uint16_t*>(base)[index]);
   return reinterpret_cast<const float*>(base)[index];
 }
@@ -19,13 +24,15 @@ double state_element(const KvLayout& layout, const uint8_t* base, int64_t index)
 double key(const SdpaArgs& a, int64_t b, int64_t j, int64_t h, int64_t d) {
   if (!a.state) return a.k.data[b * a.k.batch + j * a.k.row + h * a.k.head + d];
   const uint8_t* page = a.state[b].pages[j / kKvPage];
-  return state_element(a.layout, page + a.layout.k_offset(h), d * kKvPage + j % kKvPage);
+  return state_element(a.layout, page + a.layout.k_offset(h), d * kKvPage + j % kKvPage, a.layout.k_codes(),
+                       key_block(static_cast<int32_t>(d), a.k_dim) * kKvPage + j % kKvPage);
 }
 
 double value(const SdpaArgs& a, int64_t b, int64_t j, int64_t h, int64_t d) {
   if (!a.state) return a.v.data[b * a.v.batch + j * a.v.row + h * a.v.head + d];
   const uint8_t* page = a.state[b].pages[j / kKvPage];
-  return state_element(a.layout, page + a.layout.v_offset(h), j % kKvPage * a.layout.v_stride + d);
+  return state_element(a.layout, page + a.layout.v_offset(h), j % kKvPage * a.layout.v_stride + d,
+                       a.layout.v_codes(), j % kKvPage * value_blocks(a.layout.v_stride) + d / kKvBlock);
 }
 
 bool visible(const SdpaArgs& a, int64_t b, int64_t t, int64_t i, int64_t j) {

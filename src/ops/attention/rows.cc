@@ -237,7 +237,9 @@ std::unique_ptr<StateStore> make_state(const ir::State& state, const StateOption
   config.heads = static_cast<int>(state.heads);
   config.k_dim = static_cast<int>(state.k_dim);
   config.v_dim = static_cast<int>(state.v_dim);
-  config.type = precision.kv_type() == DType::f32 ? KvType::f32 : KvType::f16;
+  config.type = precision.kv_type() == DType::f32  ? KvType::f32
+                : precision.kv_type() == DType::i8 ? KvType::q8
+                                                   : KvType::f16;
   config.window = state.window;
   config.slack = std::max<int64_t>(256, options.chunk);
   return std::make_unique<KvState>(config, options);
