@@ -86,6 +86,13 @@ def run_peer(binaries, file, arguments):
 
 
 # ---------------------------------------------------------------- ours
+def imported(ours, work, gguf, encoding):
+    model = work / f"{gguf.stem}.{encoding}.model"
+    if not model.exists():
+        output(ours, "import", gguf, "--out", model, "--encoding", encoding)
+    return model
+
+
 def run_ours(program, model, arguments):
     rates = {}
     for i, prompt in enumerate(arguments.prompt):
@@ -173,26 +180,32 @@ def spread(values):
     return (max(values) - min(values)) / median(values) * 100
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def begin(parser, build):
+    """The options that the scripts beside llama.cpp share, read; the work folder; the peer's programs by `build`."""
     parser.add_argument("--work", type=pathlib.Path, required=True, help="folder for the peer and its models")
-    parser.add_argument("--gguf", type=pathlib.Path, help="the source model")
     parser.add_argument("--ours", type=pathlib.Path, default=HERE.parent / "build/release/cyb-llm")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--prompt", type=int, nargs="+", default=[512, 2048])
-    parser.add_argument("--decode", type=int, default=128)
-    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1, help="for building the peer")
-    parser.add_argument("--peer-only", action="store_true")
     parser.add_argument("--build-only", action="store_true")
     arguments = parser.parse_args()
     work = arguments.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
-    binaries = build_peer(work, arguments.jobs)
+    binaries = build(work, arguments.jobs)
     if arguments.build_only:
-        return
+        sys.exit(0)
     if not arguments.gguf:
         parser.error("--gguf is needed to measure")
+    return arguments, work, binaries
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gguf", type=pathlib.Path, help="the source model")
+    parser.add_argument("--prompt", type=int, nargs="+", default=[512, 2048])
+    parser.add_argument("--decode", type=int, default=128)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--peer-only", action="store_true")
+    arguments, work, binaries = begin(parser, build_peer)
 
     peers = {"llama.cpp source": arguments.gguf.resolve()}
     for kind in ("Q8_0", "Q4_0"):
@@ -202,9 +215,7 @@ def main():
     size = {name: gguf_bytes(file) for name, file in peers.items()}
     ours = {"cyb-llm default": "auto", "cyb-llm q4": "q4"}
     for name, encoding in {} if arguments.peer_only else ours.items():
-        model = work / f"{arguments.gguf.stem}.{encoding}.model"
-        if not model.exists():
-            output(arguments.ours, "import", arguments.gguf, "--out", model, "--encoding", encoding)
+        model = imported(arguments.ours, work, arguments.gguf, encoding)
         runs[name] = lambda m=model: run_ours(arguments.ours, m, arguments)
         size[name] = model_bytes(model)
 

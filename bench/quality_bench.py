@@ -62,13 +62,6 @@ def measure_peer(binaries, work, gguf, text, arguments):
 
 
 # ---------------------------------------------------------------- ours
-def imported(arguments, work, gguf, encoding):
-    model = work / f"{gguf.stem}.{encoding}.model"
-    if not model.exists():
-        llama_bench.output(arguments.ours, "import", gguf, "--out", model, "--encoding", encoding)
-    return model
-
-
 def measure_ours(arguments, model, reference, text, *more):
     found = json.loads(llama_bench.output(arguments.ours, "perplexity", model, text, "--reference", reference, "--window",
                                           arguments.window, "--threads", arguments.threads, "--json", *more))
@@ -77,22 +70,10 @@ def measure_ours(arguments, model, reference, text, *more):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=pathlib.Path, required=True, help="folder for the peer and its models")
     parser.add_argument("--gguf", type=pathlib.Path, nargs="+", default=[], help="source models")
-    parser.add_argument("--ours", type=pathlib.Path, default=ROOT / "build/release/cyb-llm")
     parser.add_argument("--text", type=pathlib.Path, help="at least twice --window tokens")
     parser.add_argument("--window", type=int, default=512)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--jobs", type=int, default=1, help="for building the peer")
-    parser.add_argument("--build-only", action="store_true")
-    arguments = parser.parse_args()
-    work = arguments.work.resolve()
-    work.mkdir(parents=True, exist_ok=True)
-    binaries = build_peer(work, arguments.jobs)
-    if arguments.build_only:
-        return
-    if not arguments.gguf:
-        parser.error("--gguf is needed to measure")
+    arguments, work, binaries = llama_bench.begin(parser, build_peer)
     text = arguments.text
     if not text:
         text = work / "quality.txt"
@@ -103,7 +84,7 @@ def main():
     print(f"{'':12s}{'':22s}{'mean KL':>11s}{'perplexity':>12s}{'exact':>10s}")
     for source in arguments.gguf:
         gguf = source.resolve()
-        model, small = (imported(arguments, work, gguf, e) for e in ("auto", "q4"))
+        model, small = (llama_bench.imported(arguments.ours, work, gguf, e) for e in ("auto", "q4"))
         rows = {"default": measure_ours(arguments, model, model, text),
                 "--kv-type q8": measure_ours(arguments, model, model, text, "--kv-type", "q8"),
                 "--encoding q4": measure_ours(arguments, small, model, text),

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <random>
 
+#include "base/checked.h"
 #include "base/error.h"
 
 namespace cyb {
@@ -37,8 +38,8 @@ void* map_aligned(uint64_t size, int fd) {
   if (room == MAP_FAILED) return room;
   auto* begin = static_cast<uint8_t*>(room);
   const auto address = reinterpret_cast<uintptr_t>(room);
-  const uint64_t before = (kLargePage - address % kLargePage) % kLargePage;
-  const uint64_t length = (size + 4095) / 4096 * 4096;
+  const uint64_t before = round_up<uint64_t>(address, kLargePage) - address;
+  const uint64_t length = round_up<uint64_t>(size, 4096);
   void* p = ::mmap(begin + before, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0);
   if (p == MAP_FAILED) {
     const int code = errno;
@@ -47,8 +48,7 @@ void* map_aligned(uint64_t size, int fd) {
     return p;
   }
   if (before > 0) ::munmap(begin, before);
-  const uint64_t after = (size + kLargePage + 4095) / 4096 * 4096 - before - length;
-  if (after > 0) ::munmap(begin + before + length, after);
+  ::munmap(begin + before + length, kLargePage - before);
 #ifdef MADV_HUGEPAGE
   ::madvise(p, size, MADV_HUGEPAGE);  // then also what is read from disk comes in large pages
 #endif
@@ -182,7 +182,7 @@ void AtomicFile::write(const void* data, size_t size) {
 void AtomicFile::in_large_pages(uint64_t size) {
   if (size < kLargePage) return;
   large_size_ = size;
-  filled_.assign((size + kLargePage - 1) / kLargePage, false);
+  filled_.assign(ceil_div(size, kLargePage), false);
 }
 
 // The system takes large pages only for large writes: so the first write into each one is zeros for all of

@@ -49,13 +49,30 @@ Work work_of_token(const LanguageModel& model) {
   return work;
 }
 
+// What plain loads read beside the rounds of decoding.
+struct Reading {
+  double rate = 0;   // bytes/s
+  double share = 0;  // of it that the weights of the decoded tokens took, round by round
+};
+
+class ReadingRounds {
+ public:
+  // Right after a round whose tokens took `bytes` a second.
+  void add(ReadingPeak& peak, double bytes) {
+    rates_.push_back(peak.average(0.25));
+    shares_.push_back(bytes / rates_.back());
+  }
+  Reading result() const { return {median(rates_), median(shares_)}; }
+
+ private:
+  std::vector<double> rates_, shares_;
+};
+
 struct Figures {
   double load_ms = 0, first_token_ms = 0;
   double prompt = 0, decode = 0;  // tokens/s, 0: not measured
-  double reading = 0;             // bytes/s that this machine read beside the rounds of decoding
-  double share = 0;               // of it that the weights of the decoded tokens took, round by round
-  double reading_weights = 0, share_weights = 0;  // the same for plain loads of the mapped weights
-  ProcessMemory memory;                           // without what measuring takes
+  Reading machine, weights;       // plain loads of memory of its own, and of the mapped weights
+  ProcessMemory memory;           // without what measuring takes
 };
 
 // Ordinary ids, the same in every run.
@@ -70,8 +87,9 @@ std::vector<int32_t> bench_tokens(const LanguageModel& model, int64_t count) {
 Figures measure(LanguageModel& model, const BenchOptions& o, double token_bytes, ThreadPool& pool) {
   const std::vector<int32_t> tokens = bench_tokens(model, o.prompt);
   Figures f;
-  std::vector<double> prompt_rates, decode_rates, readings, shares, weight_readings, weight_shares;
-  std::optional<ReadingPeak> reading;
+  std::vector<double> prompt_rates, decode_rates;
+  ReadingRounds machine_rounds, weight_rounds;
+  std::optional<ReadingPeak> machine;
   ReadingPeak weights(pool, model.file().file().bytes().subspan(model.file().header_size()));
   GenerateOptions g;
   for (int64_t round = 0; round <= o.rounds; round++) {  // the first one warms up
@@ -93,18 +111,15 @@ Figures measure(LanguageModel& model, const BenchOptions& o, double token_bytes,
       continue;
     }
     decode_rates.push_back(static_cast<double>(o.decode) / d.decode_ms * 1000);
-    if (!reading) reading.emplace(pool);
-    readings.push_back(reading->average(0.25));
-    weight_readings.push_back(weights.average(0.25));
-    shares.push_back(decode_rates.back() * token_bytes / readings.back());
-    weight_shares.push_back(decode_rates.back() * token_bytes / weight_readings.back());
+    if (!machine) machine.emplace(pool);
+    const double bytes = decode_rates.back() * token_bytes;
+    machine_rounds.add(*machine, bytes);
+    weight_rounds.add(weights, bytes);
   }
   f.prompt = median(prompt_rates);
   f.decode = median(decode_rates);
-  f.reading = median(readings);
-  f.share = median(shares);
-  f.reading_weights = median(weight_readings);
-  f.share_weights = median(weight_shares);
+  f.machine = machine_rounds.result();
+  f.weights = weight_rounds.result();
   return f;
 }
 
@@ -179,8 +194,8 @@ void bench(const BenchOptions& o) {
   const ProcessMemory& memory = f.memory;
   const uint64_t own = memory.peak - std::min(memory.peak, memory.mapped);
   const Isa isa = detect_isa();
-  Ceilings most = measure_ceilings(pool, isa);
-  if (o.decode > 0) most.read_bytes_per_s = f.reading;
+  Ceilings most = o.decode > 0 ? measure_arithmetic(pool, isa) : measure_ceilings(pool, isa);
+  if (o.decode > 0) most.read_bytes_per_s = f.machine.rate;
   const double read = work.bytes * f.decode, computed = 2 * work.products * f.prompt;
   const double arithmetic = o.flags.exact ? most.f32_flops_per_s : most.int8_ops_per_s;
   if (o.json) {
@@ -198,9 +213,9 @@ void bench(const BenchOptions& o) {
                              {"weight_bytes_per_token", work.bytes},
                              {"multiply_adds_per_token", work.products},
                              {"read_bytes_per_second", read},
-                             {"read_share", f.share},
-                             {"plain_weight_read_bytes_per_second", f.reading_weights},
-                             {"plain_weight_read_share", f.share_weights},
+                             {"read_share", f.machine.share},
+                             {"plain_weight_read_bytes_per_second", f.weights.rate},
+                             {"plain_weight_read_share", f.weights.share},
                              {"ceilings",
                               {{"read_bytes_per_second", most.read_bytes_per_s},
                                {"f32_operations_per_second", most.f32_flops_per_s},
@@ -225,8 +240,8 @@ void bench(const BenchOptions& o) {
     fmt::print(
         "decode {}: {:.1f} tokens/s; each reads {:.0f} MB of weights, {:.1f} GB/s, {:.0f} % of what this "
         "machine reads, {:.0f} % of the {:.1f} GB/s of plain loads of these weights\n",
-        o.decode, f.decode, work.bytes * 1e-6, read * 1e-9, 100 * f.share, 100 * f.share_weights,
-        f.reading_weights * 1e-9);
+        o.decode, f.decode, work.bytes * 1e-6, read * 1e-9, 100 * f.machine.share, 100 * f.weights.share,
+        f.weights.rate * 1e-9);
   fmt::print("load {:.0f} ms, first token of a prompt of {} after {:.0f} ms; medians of {} rounds\n",
              f.load_ms, std::max<int64_t>(o.prompt, 1), f.first_token_ms, o.rounds);
   fmt::print("weights {} MB, keys and values {} MB, peak memory {} MB + {} MB of the file mapped\n",

@@ -20,6 +20,8 @@ struct Ceilings {
 
 // Takes about a second and 64 MB a thread, or 256 MB in all where that is more.
 Ceilings measure_ceilings(ThreadPool& pool, Isa isa);
+// The same without reading, which stays 0.
+Ceilings measure_arithmetic(ThreadPool& pool, Isa isa);
 
 // Reading alone, for comparisons round by round: what a shared machine reads changes within seconds.
 class ReadingPeak {
