@@ -20,10 +20,11 @@ inline double median(std::vector<double> values) {
 
 // One product with its operands. `copies` of the weights, so that each call finds them in no cache.
 struct Product {
-  AlignedArray<uint8_t> weights;  // as a mapped model: in large pages where there are some
+  // As a mapped model and the backend's buffers: aligned, in large pages where there are some.
+  AlignedArray<uint8_t> weights;
+  AlignedArray<float> x, y;
+  AlignedArray<Q8Block> blocks;
   size_t each = 0, copies = 1, turn = 0;
-  std::vector<float> x, y;
-  std::vector<Q8Block> blocks;
   MatmulArgs args;
   Encoding encoding;
 
@@ -34,19 +35,20 @@ struct Product {
     weights = make_aligned<uint8_t>(each * copies);
     for (size_t i = 0; i < each * copies; i++)
       weights[i] = static_cast<uint8_t>((i * 2654435761u) >> 24 & 0x55);
-    x.resize(static_cast<size_t>(m * k));
-    y.resize(static_cast<size_t>(m * n));
-    for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i % 255) - 127;
+    const auto x_size = static_cast<size_t>(m * k);
+    x = make_aligned<float>(x_size);
+    y = make_aligned<float>(static_cast<size_t>(m * n));
+    for (size_t i = 0; i < x_size; i++) x[i] = static_cast<float>(i % 255) - 127;
     args.m = m;
-    args.x = x.data();
+    args.x = x.get();
     args.ldx = k;
     if (eight_bit) {
-      blocks.resize(static_cast<size_t>(m * q8_row_stride(k)));
-      quantize_rows(pool, kernels, x.data(), k, m, k, blocks.data());
-      args.xq = blocks.data();
+      blocks = make_aligned<Q8Block>(static_cast<size_t>(m * q8_row_stride(k)));
+      quantize_rows(pool, kernels, x.get(), k, m, k, blocks.get());
+      args.xq = blocks.get();
       args.ldxq = q8_row_stride(k);
     }
-    args.y = y.data();
+    args.y = y.get();
     args.ldy = n;
     args.w = weight_matrix(e, weights.get(), n, k, 15, true);
   }

@@ -73,6 +73,7 @@ void pair_tile(const MatmulArgs& args, int64_t row, int64_t group) {
   const int64_t blocks = (args.w.k + 31) / 32;
   const uint8_t *p = args.w.data + group * blocks * Codes::kBytes, *q = p + blocks * Codes::kBytes;
   RowBlocks<ROWS> x(args.xq + row * args.ldxq, args.ldxq);
+  const auto next_rows = ROWS * args.ldxq * static_cast<int64_t>(sizeof(Q8Block));
   __m512 acc[ROWS];
 #pragma GCC unroll 12
   for (int m = 0; m < ROWS; m++) acc[m] = _mm512_setzero_ps();
@@ -86,6 +87,8 @@ void pair_tile(const MatmulArgs& args, int64_t row, int64_t group) {
           for (int m = 0; m < ROWS; m++)
             d[m] = _mm512_dpbusd_epi32(d[m], w, _mm512_set1_epi32(four_bytes(x[m].q + 4 * j)));
         });
+#pragma GCC unroll 12
+    for (int m = 0; m < ROWS; m++) __builtin_prefetch(reinterpret_cast<const char*>(x.at[m]) + next_rows);
     const __m512 scale = _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(
         _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
                                 _mm_loadu_si128(reinterpret_cast<const __m128i*>(q)), 1)));
