@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/checked.h"
 #include "base/processors.h"
 
 namespace cyb {
@@ -40,46 +41,76 @@ bool spin_until(std::chrono::microseconds most, F&& ready) {
 
 }  // namespace
 
-// A loop ends when all its pieces are done; who took them does not matter. So a worker that the system keeps
-// from running delays nobody: it comes late, and finds nothing left or a piece of a later loop.
+// Each thread has a range of the loop's pieces, takes them from its front, and then those that are left to
+// others, from the back. So memory is read in one stream a thread, threads meet in no counter, and a worker
+// that the system keeps from running delays nobody: it comes late, and finds nothing left or a piece of a
+// later loop.
 struct ThreadPool::Impl {
-  int count = 1;
-  std::vector<std::thread> workers;
+  // What one thread waits for and works on. A loop is described to each thread on a line of its own; the
+  // description is written while no piece is left or unfinished, and read by those who have taken a piece.
+  struct alignas(64) Slot {
+    std::atomic<uint64_t> range{0};  // the first piece, times 2^32, and the one behind the last
+    Body body = nullptr;
+    void* context = nullptr;
+    int64_t n = 0, pieces = 0;
+    alignas(64) std::atomic<int64_t> done{0};  // pieces that this thread has finished, of all loops
+  };
+  static_assert(sizeof(Slot) == 128);
 
-  // The current loop. Written while no piece is left or unfinished, read by those who have taken a piece.
-  Body body = nullptr;
-  void* context = nullptr;
-  int64_t n = 0, pieces = 0;
-  alignas(64) std::atomic<int64_t> left{0};        // pieces that nobody has taken; sinks below 0
-  alignas(64) std::atomic<int64_t> unfinished{0};  // pieces that are not done
-  // Counts the loops: what workers wait for lies apart from what they change.
-  alignas(64) std::atomic<uint32_t> loops{0};
-  std::atomic<int> sleepers{0};  // since the last call to wake
+  int count = 1;
+  std::vector<Slot> slots;
+  std::vector<std::thread> workers;
+  int64_t pieces_so_far = 0;
+  alignas(64) std::atomic<uint32_t> loops{0};  // counts them, for those who sleep
+  std::atomic<int> sleepers{0};                // since the last call to wake
   std::atomic<bool> stop{false};
 
-  // Pieces of nearly one length, the longer ones first: so threads end together.
-  int64_t begin_of(int64_t i) const { return i * (n / pieces) + std::min(i, n % pieces); }
+  explicit Impl(int threads) : count(threads), slots(static_cast<size_t>(threads)) {}
+  Slot& slot(int thread) { return slots[static_cast<size_t>(thread)]; }
+
+  static bool any_left(uint64_t range) { return range >> 32 < (range & 0xffffffff); }
+
+  // One piece of the slot's range, or −1.
+  static int64_t take(Slot& s, bool front) {
+    uint64_t range = s.range.load(std::memory_order_relaxed);
+    while (any_left(range)) {
+      if (s.range.compare_exchange_weak(range, front ? range + (uint64_t{1} << 32) : range - 1,
+                                        std::memory_order_acquire, std::memory_order_relaxed))
+        return static_cast<int64_t>(front ? range >> 32 : (range & 0xffffffff) - 1);
+    }
+    return -1;
+  }
 
   void work(int thread) {
     int64_t done = 0;
-    for (;; done++) {
-      const int64_t before = left.fetch_sub(1, std::memory_order_acquire);
-      if (before <= 0) break;
-      const int64_t i = pieces - before;
-      body(context, begin_of(i), begin_of(i + 1), thread);
+    for (int i = 0; i < count; i++) {
+      Slot& s = slot((thread + i) % count);
+      for (int64_t piece; (piece = take(s, i == 0)) >= 0; done++) {
+        // Of nearly one length, the longer ones first: so threads end together.
+        const int64_t length = s.n / s.pieces, longer = s.n % s.pieces;
+        const int64_t begin = piece * length + std::min(piece, longer);
+        s.body(s.context, begin, begin + length + (piece < longer), thread);
+      }
     }
-    if (done) unfinished.fetch_sub(done, std::memory_order_release);
+    auto& mine = slot(thread).done;
+    if (done) mine.store(mine.load(std::memory_order_relaxed) + done, std::memory_order_release);
+  }
+
+  bool finished() {
+    int64_t done = 0;
+    for (Slot& s : slots) done += s.done.load(std::memory_order_acquire);
+    return done == pieces_so_far;
   }
 
   void worker(int thread) {
-    for (uint32_t seen = 0;; work(thread)) {
-      const auto called = [&] { return loops.load(std::memory_order_relaxed) != seen; };
-      if (!spin_until(kAwake, called)) {
+    const auto& range = slot(thread).range;
+    for (;; work(thread)) {
+      const uint32_t seen = loops.load();
+      if (stop.load()) return;
+      if (!spin_until(kAwake, [&] { return any_left(range.load(std::memory_order_relaxed)); })) {
         sleepers.fetch_add(1);
         loops.wait(seen);
       }
-      if (stop.load()) return;
-      seen = loops.load();
     }
   }
 
@@ -89,8 +120,8 @@ struct ThreadPool::Impl {
   }
 };
 
-ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>()) {
-  impl_->count = threads > 0 ? threads : available_processors();
+ThreadPool::ThreadPool(int threads)
+    : impl_(std::make_unique<Impl>(threads > 0 ? threads : available_processors())) {
   for (int t = 1; t < impl_->count; t++) impl_->workers.emplace_back([this, t] { impl_->worker(t); });
 }
 
@@ -105,17 +136,24 @@ int ThreadPool::threads() const { return impl_->count; }
 
 void ThreadPool::run(int64_t n, int64_t grain, Body body, void* context) {
   Impl& p = *impl_;
-  p.body = body;
-  p.context = context;
-  p.n = n;
-  // A few pieces a thread even out threads that the system interrupts.
+  // Some pieces a thread even out threads that the system interrupts.
   grain = std::max<int64_t>(grain, 1);
-  p.pieces = std::clamp<int64_t>(n / grain + (n % grain > grain / 2), 1, int64_t{p.count} * 4);
-  p.unfinished.store(p.pieces, std::memory_order_relaxed);
-  p.left.store(p.pieces, std::memory_order_release);
+  const int64_t pieces = std::clamp<int64_t>(n / grain + (n % grain > grain / 2), 1, int64_t{p.count} * 16);
+  if (pieces == 1) return body(context, 0, n, 0);
+  p.pieces_so_far += pieces;
+  for (int t = p.count - 1; t >= 0; t--) {
+    Impl::Slot& s = p.slot(t);
+    s.body = body;
+    s.context = context;
+    s.n = n;
+    s.pieces = pieces;
+    const int64_t begin = ceil_div<int64_t>(t * pieces, p.count),
+                  end = ceil_div<int64_t>((t + 1) * pieces, p.count);
+    s.range.store(static_cast<uint64_t>(begin << 32 | end), std::memory_order_release);
+  }
   p.call_workers();
   p.work(0);
-  const auto done = [&] { return p.unfinished.load(std::memory_order_acquire) == 0; };
+  const auto done = [&] { return p.finished(); };
   if (spin_until(kPatience, done)) return;
   while (!done()) std::this_thread::yield();
 }

@@ -34,7 +34,8 @@ struct CodesQ4 {
     const VI mask = _mm256_set1_epi8(15);
 #pragma GCC unroll 4
     for (int j = 0; j < 4; j++) {
-      const VI w = vi_load(p + 16 + 32 * j);
+      VI w = vi_load(p + 16 + 32 * j);
+      asm("" : "+x"(w));  // GCC would load it twice
       f(j, _mm256_and_si256(w, mask));
       f(4 + j, _mm256_and_si256(_mm256_srli_epi16(w, 4), mask));
     }
@@ -95,22 +96,28 @@ CYB_INLINE void expand_codes(const uint8_t* p, bool half, uint8_t* out, float* s
 }
 
 // The sums d of one block for few rows of x, straight from the weights. Sum: first(), add() and get() of four
-// bytes' products in each lane.
+// bytes' products in each lane; kChains of them at a time hide its latency, both() adds two.
 template <class Codes, class Sum, int ROWS>
 struct FewRows {
+  static constexpr int kChains = ROWS <= 2 ? Sum::kChains : 1;
   static CYB_INLINE void dot(const uint8_t* p, bool half, const Q8Block* const (&x)[ROWS], VI (&d)[ROWS]) {
-    bool first = true;
+    VI sum[kChains][ROWS];
     Codes::each(
         p, half, [&](int j, VI w) __attribute__((always_inline)) {
+          constexpr int kLength = 8 / kChains;
+          VI(&s)[ROWS] = sum[j / kLength];
 #pragma GCC unroll 4
           for (int m = 0; m < ROWS; m++) {
             const VI xx = broadcast4(x[m]->q + 4 * j);
-            d[m] = first ? Sum::first(w, xx, Codes::offset(*x[m])) : Sum::add(d[m], w, xx);
+            s[m] = j % kLength == 0 ? Sum::first(w, xx, j == 0 ? Codes::offset(*x[m]) : 0)
+                                    : Sum::add(s[m], w, xx);
           }
-          first = false;
         });
 #pragma GCC unroll 4
-    for (int m = 0; m < ROWS; m++) d[m] = Sum::get(d[m], Codes::offset(*x[m]));
+    for (int m = 0; m < ROWS; m++) {
+      if constexpr (kChains == 2) sum[0][m] = Sum::both(sum[0][m], sum[1][m]);
+      d[m] = Sum::get(sum[0][m], Codes::offset(*x[m]));
+    }
   }
 };
 
@@ -158,6 +165,18 @@ void few_tile(const MatmulArgs& args, int64_t row, int64_t group) {
       acc[m] = v8_fma(v8_mul(vi_to_f32(d[m]), v8_set1(x[m]->scale)), scale, acc[m]);
       x[m]++;
     }
+  }
+  if (group * 8 + 8 <= args.w.n && !args.w.row_scale) {  // finish() from registers
+    const V8 factor = v8_set1(args.w.factor), factor2 = v8_set1(args.w.factor2);
+    float* y = args.y + row * args.ldy + group * 8;
+#pragma GCC unroll 4
+    for (int m = 0; m < ROWS; m++, y += args.ldy) {
+      V8 v = v8_mul(v8_mul(acc[m], factor), factor2);
+      if (args.bias) v = v8_add(v, v8_load(args.bias + group * 8));
+      if (args.accumulate) v = v8_add(v8_load(y), v);
+      v8_store(y, v);
+    }
+    return;
   }
   alignas(32) float total[ROWS * 8];
 #pragma GCC unroll 4

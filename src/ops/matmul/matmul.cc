@@ -16,6 +16,7 @@ namespace {
 constexpr int64_t kUnit = 6;      // groups that stay together: the widest panel
 constexpr int64_t kLowUnit = 4;   // the same where that shares out better
 constexpr int64_t kLongRows = 9;  // from so many rows on, tiles are long
+constexpr int64_t kFewRows = 4;   // 8-bit activations of so few rows take the groups one by one
 constexpr int64_t kRows = 24;     // rows that stay together: a multiple of every tile's height
 constexpr int64_t kRowsQ8 = 48;   // likewise, of 8-bit activations
 
@@ -32,7 +33,7 @@ int64_t rows_that_fit(int64_t row_bytes) {
 }
 
 Cut cut(int64_t m, int64_t n, int64_t most_rows, int64_t together, int64_t group_bytes, int64_t batch,
-        int threads) {
+        int threads, bool one_by_one) {
   Cut c;
   const int64_t groups = ceil_div<int64_t>(n, 8);
   c.rows = std::min(m, most_rows);
@@ -47,7 +48,7 @@ Cut cut(int64_t m, int64_t n, int64_t most_rows, int64_t together, int64_t group
   const auto rounds = [&](int64_t unit) {
     return ceil_div(ceil_div(groups, unit) * c.row_tiles * batch, int64_t{threads}) * unit;
   };
-  const int64_t unit = rounds(kLowUnit) < rounds(kUnit) * 15 / 16 ? kLowUnit : kUnit;
+  const int64_t unit = one_by_one ? 1 : rounds(kLowUnit) < rounds(kUnit) * 15 / 16 ? kLowUnit : kUnit;
   c.groups = round_up(std::max<int64_t>({groups / wanted, least, 1}), unit);
   c.group_tiles = ceil_div(groups, c.groups);
   // Of nearly one width: a last one of a group or two would cost a round of its own.
@@ -147,7 +148,7 @@ void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs
     const int64_t most = a.xq ? rows_that_fit(q8_row_stride(a.w.k) * int64_t{sizeof(Q8Block)}) : kPanelRows;
     cuts[i] = cut(a.m, a.w.n, most, a.xq ? kRowsQ8 : kRows,
                   static_cast<int64_t>(weight_bytes(a.w.encoding, a.w.n, a.w.k, a.w.tiled)) / groups, 1,
-                  pool.threads());
+                  pool.threads(), a.xq && a.m <= kFewRows);
     tiles += cuts[i].tiles();
     long_tiles = long_tiles && a.m >= kLongRows;
   }
@@ -160,7 +161,7 @@ void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs
 
 void dense_run(ThreadPool& pool, const MatmulKernels& kernels, const DenseArgs& args) {
   const int64_t batches = args.batch[0] * args.batch[1];
-  const Cut c = cut(args.m, args.n, kPanelRows, kRows, args.k * 32, batches, pool.threads());
+  const Cut c = cut(args.m, args.n, kPanelRows, kRows, args.k * 32, batches, pool.threads(), false);
   if (c.tiles() == 0) return;
   each_tile(pool, batches * c.tiles(), args.m >= kLongRows, [&](int64_t t) {
     kernels.dense(args, t / c.tiles(), tile_range(c, args.m, args.n, t % c.tiles()));

@@ -30,6 +30,7 @@ inline void keep(VI& v) { asm("" : "+x"(v)); }
 
 // Codes of at most 15: 16 bits hold a whole block's sums, eight pairs of 15 · 127.
 struct Sum16 {
+  static constexpr int kChains = 1;  // products do not wait for each other here
   static VI zero(int32_t) { return _mm256_setzero_si256(); }
   static VI first(VI w, VI x, int32_t) { return _mm256_maddubs_epi16(w, x); }
   static VI add(VI sum, VI w, VI x) {

@@ -9,9 +9,11 @@ namespace cyb {
 namespace {
 
 struct SumVnni {
+  static constexpr int kChains = 2;
   static VI zero(int32_t offset) { return _mm256_set1_epi32(offset); }
   static VI first(VI w, VI x, int32_t offset) { return dot4(_mm256_set1_epi32(offset), w, x); }
   static VI add(VI sum, VI w, VI x) { return dot4(sum, w, x); }
+  static VI both(VI a, VI b) { return _mm256_add_epi32(a, b); }
   static VI get(VI sum, int32_t) { return sum; }
 };
 
