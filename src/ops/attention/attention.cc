@@ -235,6 +235,12 @@ class Runner {
     return p;
   }
 
+  // A tile of rows, dimension by dimension.
+  void pack_queries(const float* const* q, int64_t rows, float* packed) const {
+    for (int64_t d = 0; d < a_.k_dim; ++d, packed += rows)
+      for (int64_t r = 0; r < rows; ++r) packed[r] = q[r][d];
+  }
+
   // Gathers the rows: queries tile by tile, visible ranges, biases.
   void gather(Block& block) const {
     ThreadScratch& t = block.t;
@@ -242,12 +248,12 @@ class Runner {
     block.from = std::numeric_limits<int64_t>::max();
     block.to = 0;
     const int64_t width = block.rows ? tile_rows(static_cast<int32_t>(block.rows)) : 1;
+    const float* q[kAttendTile];
     for (int64_t r = 0; r < block.rows; ++r) {
       const int64_t h = head_of(block, r), query = query_of(block, r), i = start + query;
-      const int64_t tile = r / width * width, rows = std::min(width, block.rows - tile);
-      const float* q = a_.q.data + block.b * a_.q.batch + query * a_.q.row + h * a_.q.head;
-      float* packed = t.q + tile * a_.k_dim + (r - tile);
-      for (int64_t d = 0; d < a_.k_dim; ++d) packed[d * rows] = q[d];
+      q[r % width] = a_.q.data + block.b * a_.q.batch + query * a_.q.row + h * a_.q.head;
+      if (r % width == width - 1 || r == block.rows - 1)
+        pack_queries(q, r % width + 1, t.q + r / width * width * a_.k_dim);
       const KeyRange seen = sdpa_visible(a_, block.b, i);
       t.from[r] = static_cast<int32_t>(seen.from);
       t.to[r] = static_cast<int32_t>(seen.to);
@@ -363,9 +369,11 @@ class Runner {
     if (block.rows == 0) return;
     gather(block);
     const Partial& total = block.t.total;
-    total.clear(block.rows, s_.v_stride);
-    for (int64_t at = block.from; at < block.to;) {
-      const int64_t end = std::min(block.to, (at / kKvSpan + 1) * kKvSpan);
+    int64_t at = std::min(block.from, block.to), end = std::min(block.to, (at / kKvSpan + 1) * kKvSpan);
+    // The first span merged with nothing is itself.
+    attend(block, at, end, total);
+    for (at = end; at < block.to;) {
+      end = std::min(block.to, (at / kKvSpan + 1) * kKvSpan);
       attend(block, at, end, block.t.span);
       kernels_.merge(block.k.rows, block.k.v_stride, total.max, total.sum, total.out, block.t.span.max,
                      block.t.span.sum, block.t.span.out);

@@ -164,10 +164,18 @@ __attribute__((noinline)) void finish_panel(const MatmulArgs& args, int64_t row,
   const WeightMatrix& w = args.w;
   const int64_t whole = w.row_scale ? 0 : min64(columns, w.n - n) / 8 * 8;
   const V8 factor = v8_set1(w.factor), factor2 = v8_set1(w.factor2);
+  const VW wide = vw_set1(w.factor), wide2 = vw_set1(w.factor2);
   for (int64_t i = 0; i < rows; i++) {
     float* y = args.y + (row + i) * args.ldy + n;
     const float* t = total + i * kPanel;
-    for (int64_t j = 0; j < whole; j += 8) {
+    int64_t j = 0;
+    for (; j + kWide <= whole; j += kWide) {
+      VW v = vw_mul(vw_mul(vw_load(t + j), wide), wide2);
+      if (args.bias) v = vw_add(v, vw_load(args.bias + n + j));
+      if (args.accumulate) v = vw_add(vw_load(y + j), v);
+      vw_store(y + j, v);
+    }
+    for (; j < whole; j += 8) {
       V8 v = v8_mul(v8_mul(v8_load(t + j), factor), factor2);
       if (args.bias) v = v8_add(v, v8_load(args.bias + n + j));
       if (args.accumulate) v = v8_add(v8_load(y + j), v);

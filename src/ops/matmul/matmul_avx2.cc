@@ -14,6 +14,7 @@ inline void vw_store(float* p, VW v) { _mm256_storeu_ps(p, v); }
 inline VW vw_set1(float v) { return _mm256_set1_ps(v); }
 inline VW vw_fma(VW a, VW b, VW c) { return _mm256_fmadd_ps(a, b, c); }
 inline VW vw_add(VW a, VW b) { return _mm256_add_ps(a, b); }
+inline VW vw_mul(VW a, VW b) { return _mm256_mul_ps(a, b); }
 
 }  // namespace
 }  // namespace cyb

@@ -18,6 +18,7 @@ inline void vw_store(float* p, VW v) { _mm512_storeu_ps(p, v); }
 inline VW vw_set1(float v) { return _mm512_set1_ps(v); }
 inline VW vw_fma(VW a, VW b, VW c) { return _mm512_fmadd_ps(a, b, c); }
 inline VW vw_add(VW a, VW b) { return _mm512_add_ps(a, b); }
+inline VW vw_mul(VW a, VW b) { return _mm512_mul_ps(a, b); }
 
 }  // namespace
 }  // namespace cyb

@@ -14,6 +14,7 @@ inline void vw_store(float* p, VW v) { vst1q_f32(p, v); }
 inline VW vw_set1(float v) { return vdupq_n_f32(v); }
 inline VW vw_fma(VW a, VW b, VW c) { return vfmaq_f32(c, a, b); }
 inline VW vw_add(VW a, VW b) { return vaddq_f32(a, b); }
+inline VW vw_mul(VW a, VW b) { return vmulq_f32(a, b); }
 
 }  // namespace
 }  // namespace cyb
