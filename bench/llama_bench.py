@@ -95,29 +95,28 @@ def imported(ours, work, gguf, encoding):
 
 
 def run_ours(program, model, arguments):
-    def bench(prompt, decode):
-        return json.loads(output(program, "bench", model, "--prompt", prompt, "--decode", decode, "--threads", arguments.threads,
-                                 "--rounds", 2, "--json"))
-
     rates = {}
-    for prompt in arguments.prompt:
-        found = bench(prompt, 1)
+    for i, prompt in enumerate(arguments.prompt):
+        # Like llama-bench, it decodes behind no prompt.
+        found = json.loads(output(program, "bench", model, "--prompt", prompt, "--decode", 1 if i else arguments.decode,
+                                  "--threads", arguments.threads, "--rounds", 2, "--json"))
         rates[prompt] = found["prompt_tokens_per_second"]
-        rates.setdefault("share of 8-bit rate", 2 * found["multiply_adds_per_token"] * rates[prompt]
-                         / found["ceilings"]["int8_operations_per_second"])
-    found = bench(1, arguments.decode)  # behind no prompt, as llama-bench's
-    rates["decode"] = found["decode_tokens_per_second"]
-    rates["read"] = found["ceilings"]["read_bytes_per_second"]
-    rates["read share"] = found["read_share"]
-    rates["plain read"] = found["plain_weight_read_bytes_per_second"]
-    rates["plain share"] = found["plain_weight_read_share"]
+        if i == 0:
+            rates["decode"] = found["decode_tokens_per_second"]
+            rates["read"] = found["ceilings"]["read_bytes_per_second"]
+            rates["read share"] = found["read_share"]
+            rates["plain read"] = found["plain_weight_read_bytes_per_second"]
+            rates["plain share"] = found["plain_weight_read_share"]
+            rates["share of 8-bit rate"] = (2 * found["multiply_adds_per_token"] * rates[prompt]
+                                            / found["ceilings"]["int8_operations_per_second"])
     return rates
 
 
 def busy_processors(seconds=1.0):
-    """Processors that programs keep busy now."""
+    """Processors that programs and other machines of this host keep busy now."""
     def ticks():
-        return sum(int(n) for n in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:4])
+        user, nice, system, _, _, *others = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+        return sum(map(int, (user, nice, system, *others)))
     before = ticks()
     time.sleep(seconds)
     return (ticks() - before) / os.sysconf("SC_CLK_TCK") / seconds

@@ -11,7 +11,6 @@ cache; the peer goes without its warm-up run and without fitting its settings to
 byte of the answer is there; `exit` when the process is gone. Memory comes from runs of its own: reading it costs time.
 """
 import argparse
-import os
 import pathlib
 import re
 import shutil
@@ -101,7 +100,7 @@ def main():
     work = arguments.work.resolve()
     programs = {"ours": arguments.ours.resolve(), "peer": build_peer(work, arguments.jobs)}
     commands = {"ours": ours, "peer": peer}
-    others = os.getloadavg()[0]
+    others = llama_bench.busy_processors()
     if others > 0.5:
         print(f"WARNING: other programs keep {others:.1f} processors busy", file=sys.stderr)
     print(f"ms to the first token (to the exit), {arguments.threads} threads, {arguments.rounds} rounds, {llama_bench.PEER} "

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -49,6 +50,8 @@ struct ThreadPool::Impl {
     Body body;
     void* context;
     int64_t n, pieces;
+    // Pieces of nearly one length; the longer ones lie apart, so that every thread has its share of them.
+    int64_t begin_of(int64_t piece) const { return piece * (n / pieces) + piece * (n % pieces) / pieces; }
   };
   // The current loop, on one line that all workers watch. `number` is odd while the caller writes the others;
   // who copied them under one number has one loop (a sequence lock).
@@ -72,9 +75,10 @@ struct ThreadPool::Impl {
   const int count;
   std::vector<Slot> slots;
   std::vector<std::thread> workers;
-  int64_t pieces_so_far = 0;
   Current current;
-  std::atomic<int> sleepers{0};  // since the last call to wake
+  std::atomic<int> sleepers{0};  // since a call cleared it
+  // The caller's own, apart from what workers read.
+  alignas(64) int64_t pieces_so_far = 0;
 
   explicit Impl(int threads) : count(threads), slots(static_cast<size_t>(threads)) {}
   Slot& slot(int thread) { return slots[static_cast<size_t>(thread)]; }
@@ -98,22 +102,18 @@ struct ThreadPool::Impl {
   }
 
   void work(int thread, const Loop& loop, uint32_t number) {
-    int64_t done = 0;
+    auto& finished = slot(thread).done;
     const auto take_all = [&](int owner) {
-      for (int64_t piece; (piece = take(owner, loop, number, owner == thread)) >= 0; done++) {
-        // Of nearly one length, the longer ones first: so threads end together.
-        const int64_t length = loop.n / loop.pieces, longer = loop.n % loop.pieces;
-        const int64_t begin = piece * length + std::min(piece, longer);
-        loop.body(loop.context, begin, begin + length + (piece < longer), thread);
-      }
+      int64_t done = 0;
+      for (int64_t piece; (piece = take(owner, loop, number, owner == thread)) >= 0; done++)
+        loop.body(loop.context, loop.begin_of(piece), loop.begin_of(piece + 1), thread);
+      if (done) finished.store(finished.load(std::memory_order_relaxed) + done, std::memory_order_release);
     };
     take_all(thread);
     // The caller looks at all the others; of many workers each looks at some, or they would wait for each
     // other's lines.
     const bool all = thread == 0 || count <= 8;
     for (int i = 1; i < count; i = all ? i + 1 : 2 * i) take_all((thread + i) % count);
-    auto& mine = slot(thread).done;
-    if (done) mine.store(mine.load(std::memory_order_relaxed) + done, std::memory_order_release);
   }
 
   bool finished() {
@@ -155,8 +155,11 @@ struct ThreadPool::Impl {
     // Numbers come again: what is left of them must not look like a later loop.
     if (number % (1u << 28) == 0)
       for (Slot& s : slots) s.left.store(uint64_t{number} << 32);
+    // Who is cleared from the count here waits for an older number, and wakes for good. Who falls asleep
+    // behind this loop stays in the count.
+    const bool asleep = sleepers.load() > 0 && sleepers.exchange(0) > 0;
     current.number.store(number + 2);
-    if (sleepers.load() > 0 && sleepers.exchange(0) > 0) current.number.notify_all();
+    if (asleep || sleepers.load() > 0) current.number.notify_all();
   }
 };
 
@@ -181,6 +184,7 @@ void ThreadPool::run(int64_t n, int64_t grain, Body body, void* context) {
   const int64_t pieces =
       std::clamp<int64_t>(n / grain + (n % grain > grain / 2), 1, p.count * Impl::kPiecesEach);
   if (pieces == 1) return body(context, 0, n, 0);
+  assert(p.current.number % 2 == 0 && p.finished());  // one caller at a time, and none from a piece
   p.pieces_so_far += pieces;
   const Impl::Loop loop{body, context, n, pieces};
   p.call_workers(loop);

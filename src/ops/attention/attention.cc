@@ -369,15 +369,22 @@ class Runner {
     if (block.rows == 0) return;
     gather(block);
     const Partial& total = block.t.total;
-    int64_t at = std::min(block.from, block.to), end = std::min(block.to, (at / kKvSpan + 1) * kKvSpan);
-    // The first span merged with nothing is itself.
-    attend(block, at, end, total);
-    for (at = end; at < block.to;) {
+    int64_t end = block.to;
+    if (block.from >= block.to) {
+      total.clear(block.rows, s_.v_stride);
+    } else {
+      end = std::min(end, (block.from / kKvSpan + 1) * kKvSpan);
+      attend(block, block.from, end, total);  // the first span merged with nothing is itself
+      // But a row that sees nothing of it has nothing, whatever infinities the values hold.
+      for (int64_t r = 0; r < block.rows; ++r)
+        if (total.sum[r] == 0)
+          std::memset(total.out + r * s_.v_stride, 0, static_cast<size_t>(s_.v_stride) * sizeof(float));
+    }
+    for (int64_t at = end; at < block.to; at = end) {
       end = std::min(block.to, (at / kKvSpan + 1) * kKvSpan);
       attend(block, at, end, block.t.span);
       kernels_.merge(block.k.rows, block.k.v_stride, total.max, total.sum, total.out, block.t.span.max,
                      block.t.span.sum, block.t.span.out);
-      at = end;
     }
     finish(block, total);
     if (a_.prob_count) probabilities(block, total);

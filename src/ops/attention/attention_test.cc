@@ -205,6 +205,29 @@ TEST(Sdpa, rows_that_see_nothing_give_zeros_and_nan_is_not_hidden) {
   }
 }
 
+// Two rows of a tile: the window of the second begins at the second span, so what the first span holds is not
+// its, even where 0 · inf would make it NaN. One thread goes from span to span, two share them out.
+TEST(Sdpa, infinities_beyond_a_rows_window_do_not_reach_it) {
+  Random random(22);
+  const int64_t keys = 1024, window = 512, dim = 16;
+  Rows q(random, 1, 2, 1, dim), k(random, 1, keys, 1, dim), v(random, 1, keys, 1, dim);
+  v.data[static_cast<size_t>((window - 1) * dim)] = INFINITY;
+  SdpaArgs a;
+  a.queries = 2, a.keys = keys, a.heads = a.kv_heads = 1, a.k_dim = a.v_dim = static_cast<int32_t>(dim);
+  a.q = q.input(), a.k = k.input(), a.v = v.input();
+  a.causal = true, a.window = window;
+  const int32_t start = static_cast<int32_t>(keys - 2);
+  a.query_start = &start;
+  const std::vector<float> expected = run_reference(a);
+  ASSERT_TRUE(std::isinf(expected[0]) && std::isfinite(expected[static_cast<size_t>(dim)]));
+  for (Isa isa : isas())
+    for (int threads : {1, 2}) {
+      const std::vector<float> got = run_sdpa(a, isa, threads);
+      EXPECT_EQ(got[0], INFINITY);
+      for (auto i = static_cast<size_t>(dim); i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-5);
+    }
+}
+
 TEST(Sdpa, probabilities_of_listed_heads_equal_the_reference) {
   Random random(6);
   const int32_t heads[] = {3, 0, 3};

@@ -198,13 +198,13 @@ void few_rows(const MatmulArgs& args, const MatmulRange& range) {
       few_tile<Codes, Dot<4>, 4>(args, row, g);
 }
 
-// Up to four rows wait for memory, which is read fastest as one stream: one group at a time, as it lies. More
+// Few rows wait for memory, which is read fastest as one stream: one group at a time, as it lies. More
 // rows wait for arithmetic.
 template <class Codes, template <int> class Dot, class Many>
 void q8_products(const MatmulArgs& args, const MatmulRange& range) {
   const int64_t rows = range.row_end - range.row_begin;
   if (rows <= 0) return;
-  if (rows <= 4)
+  if (rows <= kFewRows)
     few_rows<Codes, Dot>(args, range);
   else
     Many::run(args, range);

@@ -16,7 +16,6 @@ namespace {
 constexpr int64_t kUnit = 6;      // groups that stay together: the widest panel
 constexpr int64_t kLowUnit = 4;   // the same where that shares out better
 constexpr int64_t kLongRows = 9;  // from so many rows on, tiles are long
-constexpr int64_t kFewRows = 4;   // 8-bit activations of so few rows take the groups one by one
 constexpr int64_t kRows = 24;     // rows that stay together: a multiple of every tile's height
 constexpr int64_t kRowsQ8 = 48;   // likewise, of 8-bit activations
 
@@ -39,7 +38,7 @@ Cut cut(int64_t m, int64_t n, int64_t most_rows, int64_t together, int64_t group
   c.rows = std::min(m, most_rows);
   c.row_tiles = ceil_div(m, std::max<int64_t>(c.rows, 1));
   if (c.row_tiles > 0) c.rows = round_up<int64_t>(ceil_div(m, c.row_tiles), m < 12 ? 1 : together);
-  // Some tiles a thread for balance, but each worth the fetch of a counter: 16 KB of weights, or many rows.
+  // Some tiles a thread for balance, but each worth handing out: 16 KB of weights, or many rows.
   const int64_t wanted = ceil_div<int64_t>(int64_t{threads} * (m >= kLongRows ? 32 : 8),
                                            std::max<int64_t>(c.row_tiles * batch, 1));
   const int64_t least =

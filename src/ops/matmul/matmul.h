@@ -79,6 +79,9 @@ struct DenseArgs {
   bool accumulate = false;
 };
 
+// 8-bit activations of so few rows wait for memory: their kernels take the groups of 8 rows of W one by one.
+constexpr int64_t kFewRows = 4;
+
 // Rows that f32 products compute with one expansion of the weights: a ViT's 257 tokens are not cut in two. A
 // multiple of every kernel's tile.
 constexpr int64_t kPanelRows = 264;
