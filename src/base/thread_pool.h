@@ -21,8 +21,8 @@ class ThreadPool {
 
   // Calls f(begin, end, thread) over [0, n) cut into pieces of `grain` · ¾ or more; each thread takes
   // those of its part in order, then some of the others', so what a piece computes must not depend on how the
-  // range is cut. `thread` is in [0,
-  // threads()). f must not throw and must not call parallel_for on the same pool. One caller at a time.
+  // range is cut. `thread` is in [0, threads()). f must not throw and must not call parallel_for on the same
+  // pool. One caller at a time.
   template <class F>
   void parallel_for(int64_t n, int64_t grain, F&& f) {
     if (n <= 0) return;

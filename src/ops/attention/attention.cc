@@ -375,10 +375,6 @@ class Runner {
     } else {
       end = std::min(end, (block.from / kKvSpan + 1) * kKvSpan);
       attend(block, block.from, end, total);  // the first span merged with nothing is itself
-      // But a row that sees nothing of it has nothing, whatever infinities the values hold.
-      for (int64_t r = 0; r < block.rows; ++r)
-        if (total.sum[r] == 0)
-          std::memset(total.out + r * s_.v_stride, 0, static_cast<size_t>(s_.v_stride) * sizeof(float));
     }
     for (int64_t at = end; at < block.to; at = end) {
       end = std::min(block.to, (at / kKvSpan + 1) * kKvSpan);

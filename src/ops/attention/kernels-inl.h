@@ -411,13 +411,19 @@ static void merge_spans(int32_t rows, int32_t v_stride, float* max, float* sum, 
                         const float* sum2, const float* out2) {
   for (int32_t r = 0; r < rows; ++r) {
     if (sum2[r] == 0.0f) continue;
+    float* o = out + int64_t{r} * v_stride;
+    const float* o2 = out2 + int64_t{r} * v_stride;
+    if (sum[r] == 0.0f) {  // nothing yet, whatever 0 · inf has left in out
+      max[r] = max2[r];
+      sum[r] = sum2[r];
+      for (int32_t d = 0; d < v_stride; d += 16) store(o + d, load(o2 + d));
+      continue;
+    }
     const float now = max[r] < max2[r] ? max2[r] : max[r];
     const float f1 = now == max[r] ? 1.0f : exp1(max[r] - now);
     const float f2 = now == max2[r] ? 1.0f : exp1(max2[r] - now);
     max[r] = now;
     sum[r] = fma1(sum[r], f1, sum2[r] * f2);
-    float* o = out + int64_t{r} * v_stride;
-    const float* o2 = out2 + int64_t{r} * v_stride;
     for (int32_t d = 0; d < v_stride; d += 16)
       store(o + d, fma(load(o + d), set1(f1), load(o2 + d) * set1(f2)));
   }

@@ -166,22 +166,17 @@ void few_tile(const MatmulArgs& args, int64_t row, int64_t group) {
       x[m]++;
     }
   }
-  if (group * 8 + 8 <= args.w.n && !args.w.row_scale) {  // finish() from registers
-    const V8 factor = v8_set1(args.w.factor), factor2 = v8_set1(args.w.factor2);
-    float* y = args.y + row * args.ldy + group * 8;
+  const int64_t column = group * 8;
+  if (column + 8 <= args.w.n) {  // finish() from registers
+    const Finish8 last(args);
 #pragma GCC unroll 4
-    for (int m = 0; m < ROWS; m++, y += args.ldy) {
-      V8 v = v8_mul(v8_mul(acc[m], factor), factor2);
-      if (args.bias) v = v8_add(v, v8_load(args.bias + group * 8));
-      if (args.accumulate) v = v8_add(v8_load(y), v);
-      v8_store(y, v);
-    }
+    for (int m = 0; m < ROWS; m++) last(acc[m], column, args.y + (row + m) * args.ldy + column);
     return;
   }
   alignas(32) float total[ROWS * 8];
 #pragma GCC unroll 4
   for (int m = 0; m < ROWS; m++) v8_store(total + 8 * m, acc[m]);
-  finish(args, row, ROWS, group * 8, total, 8);
+  finish(args, row, ROWS, column, total, 8);
 }
 
 template <class Codes, template <int> class Dot>

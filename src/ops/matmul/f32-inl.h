@@ -158,29 +158,33 @@ struct ExpandTernary {
   }
 };
 
+// Finish8 for kWide columns; without row_scale.
+struct FinishWide {
+  const MatmulArgs& args;
+  VW factor, factor2;
+  __attribute__((always_inline)) explicit FinishWide(const MatmulArgs& a)
+      : args(a), factor(vw_set1(a.w.factor)), factor2(vw_set1(a.w.factor2)) {}
+  __attribute__((always_inline)) void operator()(VW total, int64_t n, float* y) const {
+    VW v = vw_mul(vw_mul(total, factor), factor2);
+    if (args.bias) v = vw_add(v, vw_load(args.bias + n));
+    if (args.accumulate) v = vw_add(vw_load(y), v);
+    vw_store(y, v);
+  }
+};
+
 // finish() for a panel's columns n … n + columns, row by row, so that whole lines are written at once.
 __attribute__((noinline)) void finish_panel(const MatmulArgs& args, int64_t row, int64_t rows, int64_t n,
                                             int64_t columns, const float* total) {
   const WeightMatrix& w = args.w;
   const int64_t whole = w.row_scale ? 0 : min64(columns, w.n - n) / 8 * 8;
-  const V8 factor = v8_set1(w.factor), factor2 = v8_set1(w.factor2);
-  const VW wide = vw_set1(w.factor), wide2 = vw_set1(w.factor2);
+  const Finish8 last(args);
+  const FinishWide wide(args);
   for (int64_t i = 0; i < rows; i++) {
     float* y = args.y + (row + i) * args.ldy + n;
     const float* t = total + i * kPanel;
     int64_t j = 0;
-    for (; j + kWide <= whole; j += kWide) {
-      VW v = vw_mul(vw_mul(vw_load(t + j), wide), wide2);
-      if (args.bias) v = vw_add(v, vw_load(args.bias + n + j));
-      if (args.accumulate) v = vw_add(vw_load(y + j), v);
-      vw_store(y + j, v);
-    }
-    for (; j < whole; j += 8) {
-      V8 v = v8_mul(v8_mul(v8_load(t + j), factor), factor2);
-      if (args.bias) v = v8_add(v, v8_load(args.bias + n + j));
-      if (args.accumulate) v = v8_add(v8_load(y + j), v);
-      v8_store(y + j, v);
-    }
+    for (; j + kWide <= whole; j += kWide) wide(vw_load(t + j), n + j, y + j);
+    for (; j < whole; j += 8) last(v8_load(t + j), n + j, y + j);
   }
   for (int64_t j = whole; j < columns; j += 8) finish(args, row, rows, n + j, total + j, kPanel);
 }

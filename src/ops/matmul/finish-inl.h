@@ -16,25 +16,31 @@ constexpr int64_t group_bytes(int64_t k) {
   return Codes::kBytes == 64 ? (k + 15) / 16 * 32 : (k + 31) / 32 * Codes::kBytes;
 }
 
-// v = (total · factor) · factor2 [· row_scale] [+ bias], into y: matmul.h. Columns n … n + 8 of `rows` rows,
-// whose totals are `stride` apart.
+// v = (total · factor) · factor2 [· row_scale] [+ bias], into y: matmul.h. Columns n … n + 8 of one row.
+struct Finish8 {
+  const MatmulArgs& args;
+  V8 factor, factor2;
+  __attribute__((always_inline)) explicit Finish8(const MatmulArgs& a)
+      : args(a), factor(v8_set1(a.w.factor)), factor2(v8_set1(a.w.factor2)) {}
+  __attribute__((always_inline)) void operator()(V8 total, int64_t n, float* y) const {
+    const WeightMatrix& w = args.w;
+    V8 v = v8_mul(v8_mul(total, factor), factor2);
+    if (w.row_scale)
+      v = v8_mul(v, w.row_scale_stride == 0 ? v8_set1(*w.row_scale) : v8_load(w.row_scale + n));
+    if (args.bias) v = v8_add(v, v8_load(args.bias + n));
+    if (args.accumulate) v = v8_add(v8_load(y), v);
+    v8_store(y, v);
+  }
+};
+
+// The same for at most 8 columns from n on of `rows` rows, whose totals are `stride` apart.
 __attribute__((noinline)) void finish(const MatmulArgs& args, int64_t row, int64_t rows, int64_t n,
                                       const float* total, int64_t stride) {
   const WeightMatrix& w = args.w;
   float* y = args.y + row * args.ldy + n;
   if (n + 8 <= w.n) {
-    const V8 factor = v8_set1(w.factor), factor2 = v8_set1(w.factor2);
-    const V8 scale = !w.row_scale              ? v8_zero()
-                     : w.row_scale_stride == 0 ? v8_set1(*w.row_scale)
-                                               : v8_load(w.row_scale + n);
-    const V8 bias = args.bias ? v8_load(args.bias + n) : v8_zero();
-    for (int64_t i = 0; i < rows; i++, y += args.ldy, total += stride) {
-      V8 v = v8_mul(v8_mul(v8_load(total), factor), factor2);
-      if (w.row_scale) v = v8_mul(v, scale);
-      if (args.bias) v = v8_add(v, bias);
-      if (args.accumulate) v = v8_add(v8_load(y), v);
-      v8_store(y, v);
-    }
+    const Finish8 last(args);
+    for (int64_t i = 0; i < rows; i++, y += args.ldy, total += stride) last(v8_load(total), n, y);
     return;
   }
   const int64_t count = min64(8, w.n - n);

@@ -3,7 +3,6 @@
 #include "ops/matmul/matmul.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <iterator>
 
@@ -62,16 +61,11 @@ MatmulRange tile_range(const Cut& c, int64_t m, int64_t n, int64_t tile) {
           std::min((g + 1) * c.groups, ceil_div<int64_t>(n, 8))};
 }
 
-// f(tile) for all tiles. `long_ones`: one at a time, since pieces of several would end unevenly.
+// f(tile) for all tiles.
 template <class F>
-void each_tile(ThreadPool& pool, int64_t tiles, bool long_ones, F&& f) {
-  if (!long_ones)
-    return pool.parallel_for(tiles, 1, [&](int64_t begin, int64_t end, int) {
-      for (int64_t t = begin; t < end; t++) f(t);
-    });
-  std::atomic<int64_t> next{0};
-  pool.parallel_for(std::min<int64_t>(pool.threads(), tiles), 1, [&](int64_t, int64_t, int) {
-    for (int64_t t; (t = next.fetch_add(1, std::memory_order_relaxed)) < tiles;) f(t);
+void each_tile(ThreadPool& pool, int64_t tiles, F&& f) {
+  pool.parallel_for(tiles, 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t t = begin; t < end; t++) f(t);
   });
 }
 constexpr int kAtOnce = 8;
@@ -140,7 +134,6 @@ void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs
   for (; count > kAtOnce; args += kAtOnce, count -= kAtOnce) matmul_run(pool, kernels, args, kAtOnce);
   Cut cuts[kAtOnce];
   int64_t tiles = 0;
-  bool long_tiles = true;
   for (int i = 0; i < count; i++) {
     const MatmulArgs& a = args[i];
     const int64_t groups = std::max<int64_t>(ceil_div<int64_t>(a.w.n, 8), 1);
@@ -149,9 +142,8 @@ void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs
                   static_cast<int64_t>(weight_bytes(a.w.encoding, a.w.n, a.w.k, a.w.tiled)) / groups, 1,
                   pool.threads(), a.xq && a.m <= kFewRows);
     tiles += cuts[i].tiles();
-    long_tiles = long_tiles && a.m >= kLongRows;
   }
-  each_tile(pool, tiles, long_tiles, [&](int64_t tile) {
+  each_tile(pool, tiles, [&](int64_t tile) {
     int i = 0;
     for (; tile >= cuts[i].tiles(); i++) tile -= cuts[i].tiles();
     matmul_range(kernels, args[i], tile_range(cuts[i], args[i].m, args[i].w.n, tile));
@@ -162,7 +154,7 @@ void dense_run(ThreadPool& pool, const MatmulKernels& kernels, const DenseArgs& 
   const int64_t batches = args.batch[0] * args.batch[1];
   const Cut c = cut(args.m, args.n, kPanelRows, kRows, args.k * 32, batches, pool.threads(), false);
   if (c.tiles() == 0) return;
-  each_tile(pool, batches * c.tiles(), args.m >= kLongRows, [&](int64_t t) {
+  each_tile(pool, batches * c.tiles(), [&](int64_t t) {
     kernels.dense(args, t / c.tiles(), tile_range(c, args.m, args.n, t % c.tiles()));
   });
 }

@@ -101,16 +101,9 @@ void pair_tile(const MatmulArgs& args, int64_t row, int64_t group) {
   }
   const int64_t column = group * 8;
   if (column + 16 <= args.w.n && !args.w.row_scale) {  // finish() from registers
-    const __m512 factor = _mm512_set1_ps(args.w.factor), factor2 = _mm512_set1_ps(args.w.factor2);
-    const __m512 bias = args.bias ? _mm512_loadu_ps(args.bias + column) : _mm512_setzero_ps();
-    float* y = args.y + row * args.ldy + column;
+    const FinishWide last(args);
 #pragma GCC unroll 12
-    for (int m = 0; m < ROWS; m++, y += args.ldy) {
-      __m512 v = _mm512_mul_ps(_mm512_mul_ps(acc[m], factor), factor2);
-      if (args.bias) v = _mm512_add_ps(v, bias);
-      if (args.accumulate) v = _mm512_add_ps(_mm512_loadu_ps(y), v);
-      _mm512_storeu_ps(y, v);
-    }
+    for (int m = 0; m < ROWS; m++) last(acc[m], column, args.y + (row + m) * args.ldy + column);
     return;
   }
   alignas(64) float total[ROWS * 16];
