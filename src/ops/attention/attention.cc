@@ -106,9 +106,9 @@ class Carver {
 };
 
 struct ThreadScratch {
-  float *q, *slope, *k_page, *v_page;
+  float *slope, *k_page, *v_page;
   int32_t *from, *to, *position, *segment;
-  const float **bias, **relative;
+  const float **q, **bias, **relative;
   const int32_t** key_segment;
   float** probs;
   Partial span, total;
@@ -116,7 +116,6 @@ struct ThreadScratch {
   static ThreadScratch carve(Carver& c, const SdpaArgs& a, const Shape& s) {
     const int64_t rows = s.block_rows;
     ThreadScratch t;
-    t.q = c.take<float>(rows * a.k_dim);
     t.slope = c.take<float>(rows);
     const bool pages = makes_pages(a, rows);
     t.k_page = c.take<float>(pages ? kKvPage * a.k_dim : 0);
@@ -125,6 +124,7 @@ struct ThreadScratch {
     t.to = c.take<int32_t>(rows);
     t.position = c.take<int32_t>(rows);
     t.segment = c.take<int32_t>(rows);
+    t.q = c.take<const float*>(rows);
     t.bias = c.take<const float*>(rows);
     t.relative = c.take<const float*>(rows);
     t.key_segment = c.take<const int32_t*>(rows);
@@ -235,25 +235,15 @@ class Runner {
     return p;
   }
 
-  // A tile of rows, dimension by dimension.
-  void pack_queries(const float* const* q, int64_t rows, float* packed) const {
-    for (int64_t d = 0; d < a_.k_dim; ++d, packed += rows)
-      for (int64_t r = 0; r < rows; ++r) packed[r] = q[r][d];
-  }
-
-  // Gathers the rows: queries tile by tile, visible ranges, biases.
+  // Gathers what the kernels have to know of each row.
   void gather(Block& block) const {
     ThreadScratch& t = block.t;
     const int64_t start = sdpa_query_start(a_, block.b);
     block.from = std::numeric_limits<int64_t>::max();
     block.to = 0;
-    const int64_t width = block.rows ? tile_rows(static_cast<int32_t>(block.rows)) : 1;
-    const float* q[kAttendTile];
     for (int64_t r = 0; r < block.rows; ++r) {
       const int64_t h = head_of(block, r), query = query_of(block, r), i = start + query;
-      q[r % width] = a_.q.data + block.b * a_.q.batch + query * a_.q.row + h * a_.q.head;
-      if (r % width == width - 1 || r == block.rows - 1)
-        pack_queries(q, r % width + 1, t.q + r / width * width * a_.k_dim);
+      t.q[r] = a_.q.data + block.b * a_.q.batch + query * a_.q.row + h * a_.q.head;
       const KeyRange seen = sdpa_visible(a_, block.b, i);
       t.from[r] = static_cast<int32_t>(seen.from);
       t.to[r] = static_cast<int32_t>(seen.to);

@@ -250,6 +250,24 @@ TEST(Sdpa, probabilities_of_listed_heads_equal_the_reference) {
   }
 }
 
+TEST(Sdpa, a_weight_is_exact_to_some_ulps) {
+  std::vector<float> k{0, 0}, v{0, 1}, q{1};
+  for (float x = 0; x < 100; x = x * 1.0625f + 0.03125f) {
+    k[1] = -x;
+    SdpaArgs a;
+    a.queries = a.heads = a.kv_heads = a.k_dim = a.v_dim = 1;
+    a.keys = 2;
+    a.q = {q.data(), 1, 1, 1};
+    a.k = {k.data(), 2, 1, 1};
+    a.v = {v.data(), 2, 1, 1};
+    a.scale = 1;
+    const double expected = 1 / (1 + std::exp(static_cast<double>(x)));
+    // Besides the steps of softmax, log2(e) · x is rounded.
+    for (const Isa isa : isas())
+      EXPECT_NEAR(run_sdpa(a, isa, 1)[0], expected, expected * (4 + 2 * x) * 0x1p-24 + 1e-44) << x;
+  }
+}
+
 TEST(Sdpa, large_scores_do_not_overflow) {
   Random random(7);
   Problem p(random, 1, 8, 300, 2, 2, 64, 16);

@@ -16,6 +16,8 @@ namespace cyb::CYB_SIMD {
 
 inline constexpr bool kPlain = kParts == 16;
 inline constexpr float kHidden = -__builtin_inff();
+// Softmax is computed with powers of two: logits and their maxima are multiples of ln 2.
+inline constexpr float kLog2E = 1.44269504088896341f;
 
 // How many blocks of sixteen positions (or dimensions) go beside `rows` accumulators: registers are 16 of 8
 // lanes on AVX2, 32 elsewhere.
@@ -118,14 +120,14 @@ inline constexpr bool kCoded = std::is_same_v<T, int8_t>;
 // In plain C++ there are no registers to fill: rows go one by one, compiled once.
 // `scales` are those of q8, else unused.
 template <class T>
-static __attribute__((noinline)) void plain_scores(const float* q, int32_t step, int32_t k_dim, const T* k,
+static __attribute__((noinline)) void plain_scores(const float* q, int32_t k_dim, const T* k,
                                                    const uint16_t* scales, float* scores) {
   for (int b = 0; b < 64; b += 16) {
     Vec acc = set1(0.0f);
     for (int32_t d = 0; d < k_dim; ++d) {
       Vec x = load16(k + d * 64 + b);
       if constexpr (kCoded<T>) x = x * load_scales(scales + key_block(d, k_dim) * 64 + b);
-      acc = fma(set1(q[d * step]), x, acc);
+      acc = fma(set1(q[d]), x, acc);
     }
     store(scores + b, acc);
   }
@@ -147,8 +149,10 @@ static __attribute__((noinline)) void plain_values(const float* p, const T* v, c
 }
 
 template <int kRows, int kBlocks, class T>
-CYB_INLINE void scores_at(const float* query, int32_t k_dim, const T* column, const uint16_t* scales,
+CYB_INLINE void scores_at(const float* const* q, int32_t k_dim, const T* column, const uint16_t* scales,
                           int64_t ahead, float* scores) {
+  const float* query[kRows];
+  CYB_UNROLL for (int r = 0; r < kRows; ++r) query[r] = q[r];
   Vec acc[kRows][kBlocks];
   CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] =
       set1(0.0f);
@@ -160,7 +164,7 @@ CYB_INLINE void scores_at(const float* query, int32_t k_dim, const T* column, co
       const uint16_t* at = scales + key_block(d, k_dim) * 64;
       CYB_UNROLL for (int j = 0; j < kBlocks; ++j) scale[j] = load_scales(at + 16 * j);
     }
-    for (; d < end; ++d, column += 64, query += kRows) {
+    for (; d < end; ++d, column += 64) {
       Vec x[kBlocks];
       CYB_UNROLL for (int j = 0; j < kBlocks; ++j) {
         x[j] = load16(column + 16 * j);
@@ -168,7 +172,7 @@ CYB_INLINE void scores_at(const float* query, int32_t k_dim, const T* column, co
       }
       fetch_ahead<16 * kBlocks * sizeof(T)>(column, ahead);
       CYB_UNROLL for (int r = 0; r < kRows; ++r) {
-        const Vec w = set1(query[r]);
+        const Vec w = set1(query[r][d]);
         CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] = fma(w, x[j], acc[r][j]);
       }
     }
@@ -177,13 +181,13 @@ CYB_INLINE void scores_at(const float* query, int32_t k_dim, const T* column, co
       store(scores + r * 64 + j * 16, acc[r][j]);
 }
 
-// scores[r][64] = Σ_d q[d][r]·k[d][·] for one tile; only the first `columns` matter.
+// scores[r][64] = Σ_d q[r][d]·k[d][·] for one tile; only the first `columns` matter.
 template <int kRows, class T>
-CYB_INLINE void tile_scores(const float* q, int32_t k_dim, const T* k, int64_t ahead, int32_t columns,
+CYB_INLINE void tile_scores(const float* const* q, int32_t k_dim, const T* k, int64_t ahead, int32_t columns,
                             float* scores) {
   const auto* scales = reinterpret_cast<const uint16_t*>(k + int64_t{k_dim} * 64);
   if constexpr (kPlain) {
-    for (int r = 0; r < kRows; ++r) plain_scores(q + r, kRows, k_dim, k, scales, scores + r * 64);
+    for (int r = 0; r < kRows; ++r) plain_scores(q[r], k_dim, k, scales, scores + r * 64);
   } else {
     constexpr int kBlocks = blocks_beside(kRows);
     int32_t b = 0;
@@ -244,10 +248,16 @@ CYB_INLINE void tile_values(const float* p, const T* v, int32_t v_stride, int32_
   }
 }
 
-// What row r's raw scores of a page become before softmax: scale, soft-cap, biases, masks. N · 16 of them.
+// Whether raw scores become logits by more than a factor and a range.
+CYB_INLINE bool shaped(const AttendBlock& a) {
+  return a.soft_cap != 0.0f || a.slope || a.relative || a.bias || a.query_segment;
+}
+
+// Then what row r's raw scores of a page become, in place, N · 16 of them: scale, soft-cap, biases, segments.
 template <int N>
-static __attribute__((noinline)) void row_logits(const AttendBlock& a, int32_t r, int32_t start,
-                                                 const float* scores, Vec* s) {
+static __attribute__((noinline)) void shape_logits(const AttendBlock& a, int32_t r, int32_t start,
+                                                   float* scores) {
+  Vec s[N];
   const Vec scale = set1(a.scale);
   CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = load(scores + 16 * j) * scale;
   if (a.soft_cap != 0.0f) {
@@ -272,54 +282,90 @@ static __attribute__((noinline)) void row_logits(const AttendBlock& a, int32_t r
       if (left > 0) s[j] = s[j] + load_first(bias + 16 * j, left);
     }
   }
-  const int32_t from = a.from[r] - start, to = a.to[r] - start;
-  if (from > 0 || to < 64)
-    CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = keep_range(s[j], from - 16 * j, to - 16 * j);
+  const Vec log2e = set1(kLog2E);
+  CYB_UNROLL for (int j = 0; j < N; ++j) store(scores + 16 * j, s[j] * log2e);
   if (a.query_segment) {
-    alignas(64) float lanes[64];
-    CYB_UNROLL for (int j = 0; j < N; ++j) store(lanes + 16 * j, s[j]);
     const int64_t n = a.segment_columns - start < 16 * N ? a.segment_columns - start : 16 * N;
     for (int64_t j = 0; j < n; ++j)
-      if (a.key_segment[r][start + j] != a.query_segment[r]) lanes[j] = kHidden;
-    CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = load(lanes + 16 * j);
+      if (a.key_segment[r][start + j] != a.query_segment[r]) scores[j] = kHidden;
   }
 }
 
-static __attribute__((noinline)) float exp1(float x) {
-  alignas(64) float lanes[16];
-  store(lanes, exp(set1(x)));
-  return lanes[0];
-}
-
-// Turns a row's raw scores into e^(s - max) in place, and its running values with them; returns the factor
-// that what was summed so far takes. Lanes beyond N · 16 would be hidden ones: they add exact zeros.
+// What row r's raw scores become before softmax; they are overwritten on the way.
 template <int N>
-static __attribute__((noinline)) float row_softmax(const AttendBlock& a, int32_t r, int32_t start,
-                                                   float* scores) {
-  Vec s[4];
-  row_logits<N>(a, r, start, scores, s);
-  CYB_UNROLL for (int j = N; j < 4; ++j) s[j] = set1(kHidden);
-  const float page_max = reduce_max(vmax(vmax(s[0], s[1]), vmax(s[2], s[3])));
-  const float old = a.max[r];
-  const float now = old < page_max ? page_max : old;
-  if (now == kHidden) {
-    // Nothing seen, or nothing but NaN, which has to reach the result.
-    const float all = reduce_add((s[0] + s[1]) + (s[2] + s[3]));
-    const float p = all == all ? 0.0f : all;
-    CYB_UNROLL for (int j = 0; j < N; ++j) store(scores + 16 * j, set1(p));
-    a.sum[r] = a.sum[r] + p;
-    return 1.0f;
+CYB_INLINE void row_logits(const AttendBlock& a, int32_t r, int32_t start, float* scores, Vec* s) {
+  float factor = a.scale * kLog2E;
+  if (shaped(a)) {
+    shape_logits<N>(a, r, start, scores);
+    factor = 1.0f;
   }
-  const float alpha = now == old ? 1.0f : exp1(old - now);
-  const Vec top = set1(now);
-  CYB_UNROLL for (int j = 0; j < N; ++j) {
-    s[j] = exp(s[j] - top);
-    store(scores + 16 * j, s[j]);
+  const Vec scale = set1(factor);
+  CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = load(scores + 16 * j) * scale;
+  const int32_t from = a.from[r] - start, to = a.to[r] - start;
+  if (from > 0 || to < 16 * N)
+    CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = keep_range(s[j], from - 16 * j, to - 16 * j);
+}
+
+// The sum of N blocks as four of which the rest are zeros.
+template <int N>
+CYB_INLINE Vec sum_blocks(const Vec* s) {
+  Vec all[4];
+  CYB_UNROLL for (int j = 0; j < 4; ++j) all[j] = j < N ? s[j] : set1(0.0f);
+  return (all[0] + all[1]) + (all[2] + all[3]);
+}
+
+// Turns a tile's raw scores into 2^(s - max) in place, and its rows' running values with them; alpha[r] is
+// the factor that what was summed so far takes. Positions beyond N · 16 would be hidden ones: they add exact
+// zeros.
+template <int N>
+static __attribute__((noinline)) void tile_softmax(const AttendBlock& a, int32_t first, int32_t rows,
+                                                   int32_t start, float* scores, float* alpha) {
+  static_assert(kAttendTile <= 8);
+  alignas(64) float folds[8 * 16];  // a row's sixteen maxima, then sums
+  for (int32_t r = rows; r < 8; ++r) store(folds + r * 16, set1(0.0f));
+  alignas(64) float top[16];
+  for (int32_t r = 0; r < rows; ++r) {
+    Vec s[N];
+    row_logits<N>(a, first + r, start, scores + r * 64, s);
+    Vec most = s[0];
+    CYB_UNROLL for (int j = 0; j < N; ++j) {
+      store(scores + r * 64 + 16 * j, s[j]);
+      most = vmax(most, s[j]);
+    }
+    store(folds + r * 16, most);
   }
-  CYB_UNROLL for (int j = N; j < 4; ++j) s[j] = set1(0.0f);
-  a.max[r] = now;
-  a.sum[r] = fma1(a.sum[r], alpha, reduce_add((s[0] + s[1]) + (s[2] + s[3])));
-  return alpha;
+  // Of all rows at once.
+  const Vec old = load_first(a.max + first, rows), page = max_rows8(folds);
+  const Vec now = if_less(old, page, page, old);
+  const Vec factor = if_equal(now, old, set1(1.0f), exp2_negative(old - now));
+  store(top, now);
+  store(alpha, factor);
+  store_first(a.max + first, now, rows);
+  for (int32_t r = 0; r < rows; ++r) {
+    Vec s[N];
+    CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = load(scores + r * 64 + 16 * j);
+    if (top[r] == kHidden) {
+      // Nothing seen, or nothing but NaN, which has to reach the result.
+      const float all = reduce_add(sum_blocks<N>(s));
+      const Vec p = set1(all == all ? 0.0f : all);
+      CYB_UNROLL for (int j = 0; j < N; ++j) store(scores + r * 64 + 16 * j, p);
+      store(folds + r * 16, p);
+      continue;
+    }
+    const Vec most = set1(top[r]);
+    CYB_UNROLL for (int j = 0; j < N; ++j) {
+      s[j] = exp2_negative(s[j] - most);
+      store(scores + r * 64 + 16 * j, s[j]);
+    }
+    store(folds + r * 16, sum_blocks<N>(s));
+  }
+  store_first(a.sum + first, fma(load_first(a.sum + first, rows), factor, add_rows8(folds)), rows);
+}
+
+static __attribute__((noinline)) float exp2_one(float x) {
+  alignas(64) float lanes[16];
+  store(lanes, exp2_negative(set1(x)));
+  return lanes[0];
 }
 
 template <int kRows, class T>
@@ -338,14 +384,14 @@ static void attend_tile(const AttendBlock& a, int32_t first, const AttendPage& p
   end = end > count ? count : end;
   if (begin >= end) return;
   alignas(64) float scores[kRows * 64];
-  float alpha[kRows];
-  tile_scores<kRows>(a.q + int64_t{first} * a.k_dim, a.k_dim, static_cast<const T*>(page.k), page.next_k,
+  alignas(64) float alpha[16];
+  tile_scores<kRows>(a.q + first, a.k_dim, static_cast<const T*>(page.k), page.next_k,
                      columns < 64 ? columns : 64, scores);
-  const auto softmax = columns <= 16   ? row_softmax<1>
-                       : columns <= 32 ? row_softmax<2>
-                       : columns <= 48 ? row_softmax<3>
-                                       : row_softmax<4>;
-  for (int r = 0; r < kRows; ++r) alpha[r] = softmax(a, first + r, start, scores + r * 64);
+  const auto softmax = columns <= 16   ? tile_softmax<1>
+                       : columns <= 32 ? tile_softmax<2>
+                       : columns <= 48 ? tile_softmax<3>
+                                       : tile_softmax<4>;
+  softmax(a, first, kRows, start, scores, alpha);
   tile_values<kRows>(scores, static_cast<const T*>(page.v), a.v_stride, begin, end, page.next_v, alpha,
                      a.out + int64_t{first} * a.v_stride);
 }
@@ -381,28 +427,20 @@ template <class T>
 static void probs_page(const AttendBlock& a, const AttendProbs& p, const AttendPage& page) {
   const T* k = static_cast<const T*>(page.k);
   const int32_t start = page.start, count = page.count;
-  alignas(64) float query[1024], scores[64];
+  alignas(64) float scores[64];
   for (int32_t r = 0; r < a.rows; ++r) {
     if (!p.out[r] || p.sum[r] == 0.0f) continue;
-    // One row of its tile, gathered; dimensions above the buffer continue the same chain.
-    const int32_t tile = r / tile_rows(a.rows) * tile_rows(a.rows);
-    const int32_t width = a.rows - tile < tile_rows(a.rows) ? a.rows - tile : tile_rows(a.rows);
-    const float* q = a.q + int64_t{tile} * a.k_dim + (r - tile);
     Vec acc[4];
     CYB_UNROLL for (int j = 0; j < 4; ++j) acc[j] = set1(0.0f);
-    for (int32_t d0 = 0; d0 < a.k_dim; d0 += 1024) {
-      const int32_t n = a.k_dim - d0 < 1024 ? a.k_dim - d0 : 1024;
-      for (int32_t d = 0; d < n; ++d) query[d] = q[int64_t{d0 + d} * width];
-      for (int32_t d = 0; d < n; ++d) {
-        const Vec w = set1(query[d]);
-        CYB_UNROLL for (int j = 0; j < 4; ++j) acc[j] = fma(w, load16(k + (d0 + d) * 64 + 16 * j), acc[j]);
-      }
+    for (int32_t d = 0; d < a.k_dim; ++d) {
+      const Vec w = set1(a.q[r][d]);
+      CYB_UNROLL for (int j = 0; j < 4; ++j) acc[j] = fma(w, load16(k + d * 64 + 16 * j), acc[j]);
     }
     CYB_UNROLL for (int j = 0; j < 4; ++j) store(scores + 16 * j, acc[j]);
     Vec s[4];
     row_logits<4>(a, r, start, scores, s);
     const Vec top = set1(p.max[r]), total = set1(p.sum[r]);
-    CYB_UNROLL for (int j = 0; j < 4; ++j) store(scores + 16 * j, exp(s[j] - top) / total);
+    CYB_UNROLL for (int j = 0; j < 4; ++j) store(scores + 16 * j, exp2_negative(s[j] - top) / total);
     for (int32_t j = 0; j < count && start + j < p.columns; ++j) p.out[r][start + j] = scores[j];
   }
 }
@@ -420,8 +458,8 @@ static void merge_spans(int32_t rows, int32_t v_stride, float* max, float* sum, 
       continue;
     }
     const float now = max[r] < max2[r] ? max2[r] : max[r];
-    const float f1 = now == max[r] ? 1.0f : exp1(max[r] - now);
-    const float f2 = now == max2[r] ? 1.0f : exp1(max2[r] - now);
+    const float f1 = now == max[r] ? 1.0f : exp2_one(max[r] - now);
+    const float f2 = now == max2[r] ? 1.0f : exp2_one(max2[r] - now);
     max[r] = now;
     sum[r] = fma1(sum[r], f1, sum2[r] * f2);
     for (int32_t d = 0; d < v_stride; d += 16)
@@ -433,19 +471,18 @@ static void finish_row(const float* sink, float* max, float* sum, const float* o
                        float* result) {
   float factor = 1.0f;
   if (sink && *sink != kHidden) {
-    const float now = *max < *sink ? *sink : *max;
-    factor = now == *max ? 1.0f : exp1(*max - now);
-    *sum = fma1(*sum, factor, now == *sink ? 1.0f : exp1(*sink - now));
+    const float logit = *sink * kLog2E, now = *max < logit ? logit : *max;
+    factor = now == *max ? 1.0f : exp2_one(*max - now);
+    *sum = fma1(*sum, factor, now == logit ? 1.0f : exp2_one(logit - now));
     *max = now;
   }
   if (*sum == 0.0f) {
     for (int32_t d = 0; d < v_dim; ++d) result[d] = 0.0f;
     return;
   }
-  const Vec f = set1(factor), total = set1(*sum);
+  const Vec f = set1(factor / *sum);
   // Adding zero turns -0 into 0: which of them a sum of zeros gave depends on the pages that were skipped.
-  for (int32_t d = 0; d < v_dim; d += 16)
-    store_first(result + d, load(out + d) * f / total + set1(0.0f), v_dim - d);
+  for (int32_t d = 0; d < v_dim; d += 16) store_first(result + d, load(out + d) * f + set1(0.0f), v_dim - d);
 }
 
 constexpr AttentionKernels make_attention_kernels() {

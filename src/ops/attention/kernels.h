@@ -35,7 +35,7 @@ struct StorePage {
 // row.
 struct AttendBlock {
   int32_t rows, k_dim, v_stride;
-  const float* q;  // tile after tile (see tile_rows): [k_dim][rows of the tile]
+  const float* const* q;  // q[r][k_dim]
   float scale;
   float soft_cap;       // 0: none
   const int32_t* from;  // row r sees positions from[r] <= j < to[r]
@@ -49,7 +49,7 @@ struct AttendBlock {
   const int32_t* query_segment;       // null: none
   const int32_t* const* key_segment;  // key_segment[r][j]
   int64_t segment_columns;
-  float* max;  // running maximum, -inf before any key
+  float* max;  // running maximum of logits · log2(e), -inf before any key
   float* sum;
   float* out;  // [rows][v_stride], unnormalized
 };

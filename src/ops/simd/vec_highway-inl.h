@@ -302,13 +302,18 @@ CYB_INLINE auto fold_to_four(V v, Op op) {
   }
 }
 template <class Op>
-CYB_INLINE float fold(Vec x, Op op) {
+CYB_INLINE auto fold_blocks(const hn::Vec<Lanes>* v, Op op) {  // four lanes of sixteen
   if constexpr (kParts == 4) {
-    x.v[0] = op(op(x.v[0], x.v[2 % kParts]), op(x.v[1 % kParts], x.v[3 % kParts]));
+    return op(op(v[0], v[2 % kParts]), op(v[1 % kParts], v[3 % kParts]));
   } else if constexpr (kParts == 2) {
-    x.v[0] = op(x.v[0], x.v[1 % kParts]);
+    return fold_to_four(op(v[0], v[1 % kParts]), op);
+  } else {
+    return fold_to_four(v[0], op);
   }
-  const auto four = fold_to_four(x.v[0], op);
+}
+template <class Op>
+CYB_INLINE float fold(Vec x, Op op) {
+  const auto four = fold_blocks(x.v, op);
   const auto two = op(four, hn::Shuffle1032(four));
   return hn::GetLane(op(two, hn::Shuffle2301(two)));
 }
@@ -326,6 +331,47 @@ struct FoldMax {
 };
 CYB_INLINE float reduce_add(Vec x) { return fold(x, FoldAdd()); }
 CYB_INLINE float reduce_max(Vec x) { return fold(x, FoldMax()); }
+struct LargerOf {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    return hn::Max(a, b);
+  }
+};
+// Eight rows of sixteen floats, each folded into its lane, all at once; lanes above are zeros. The order
+// inside a row is one of its own: inside four lanes first.
+template <class Op>
+CYB_INLINE Vec fold_rows8(const float* rows, Op op) {
+  const hn::RepartitionToWide<Lanes> pairs;
+  hn::Vec<Lanes> low[kParts], high[kParts];
+  CYB_PARTS {
+    hn::Vec<Lanes> two[4];
+    CYB_UNROLL for (int j = 0; j < 4; ++j) {
+      const auto a = hn::LoadU(Lanes(), rows + 32 * j + i * kLanes);
+      const auto b = hn::LoadU(Lanes(), rows + 32 * j + 16 + i * kLanes);
+      two[j] = op(hn::InterleaveLower(Lanes(), a, b), hn::InterleaveUpper(Lanes(), a, b));
+    }
+    CYB_UNROLL for (int j = 0; j < 4; j += 2) {
+      const auto a = hn::BitCast(pairs, two[j]), b = hn::BitCast(pairs, two[j + 1]);
+      (j == 0 ? low : high)[i] = op(hn::BitCast(Lanes(), hn::InterleaveLower(pairs, a, b)),
+                                    hn::BitCast(Lanes(), hn::InterleaveUpper(pairs, a, b)));
+    }
+  }
+  const auto first = fold_blocks(low, op), second = fold_blocks(high, op);
+  Vec r = set1(0.0f);
+  const hn::FixedTag<float, 8> eight;
+  if constexpr (kParts == 4) {
+    r.v[0] = first;
+    r.v[1 % kParts] = second;
+  } else if constexpr (kParts == 2) {
+    r.v[0] = hn::Combine(eight, second, first);
+  } else {
+    r.v[0] = hn::ZeroExtendVector(Lanes(), hn::Combine(eight, second, first));
+  }
+  return r;
+}
+CYB_INLINE Vec add_rows8(const float* rows) { return fold_rows8(rows, FoldAdd()); }
+// Any of the lanes, or a NaN, of a row that holds one.
+CYB_INLINE Vec max_rows8(const float* rows) { return fold_rows8(rows, LargerOf()); }
 CYB_INLINE float fma1(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
 #undef CYB_PARTS

@@ -134,6 +134,24 @@ CYB_INLINE float reduce_max(Vec x) {
     for (int i = 0; i < half; ++i) x.v[i] = x.v[i] < x.v[i + half] ? x.v[i + half] : x.v[i];
   return x.v[0];
 }
+CYB_INLINE Vec add_rows8(const float* rows) {
+  Vec r = set1(0.0f);
+  for (int row = 0; row < 8; ++row, rows += 16) {
+    float four[4];
+    for (int i = 0; i < 4; ++i)
+      four[i] = (rows[4 * i] + rows[4 * i + 2]) + (rows[4 * i + 1] + rows[4 * i + 3]);
+    r.v[row] = (four[0] + four[2]) + (four[1] + four[3]);
+  }
+  return r;
+}
+CYB_INLINE Vec max_rows8(const float* rows) {
+  Vec r = set1(0.0f);
+  for (int row = 0; row < 8; ++row, rows += 16) {
+    r.v[row] = rows[0];
+    for (int i = 1; i < 16; ++i) r.v[row] = r.v[row] < rows[i] ? rows[i] : r.v[row];
+  }
+  return r;
+}
 CYB_INLINE float fma1(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
 #undef CYB_PARTS
