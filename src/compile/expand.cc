@@ -159,6 +159,14 @@ class Expander {
         }
         return true;
       }
+      case Op::FusedMatmul: {
+        std::vector<ValueId> operands = {n.operands[0], n.operands[1]};
+        if (n.operands.size() > 2 && n.operands[2] != kNone) operands.push_back(n.operands[2]);
+        ValueId y = add(Op::Matmul, std::move(operands), MatmulAttrs{});
+        if (n.operands.size() > 3) y = add(Op::Add, {n.operands[3], y}, NoAttrs{});
+        rename_last(activate(n.as<FusedMatmulAttrs>().act, y), n.results[0]);
+        return true;
+      }
       case Op::FusedConv:
         return fused_conv(n);
       default:

@@ -21,6 +21,7 @@ class Fuser : public Rewriter {
     gated_products();
     skip_norms();
     shared_products();
+    finished_products();
   }
 
  private:
@@ -105,17 +106,68 @@ class Fuser : public Rewriter {
     renumber(graph);
   }
 
+  // A product of a weight, alone or with a bias that is one too.
+  bool weight_product(const Node& n) {
+    return n.op == Op::Matmul && n.as<MatmulAttrs>().form == MatmulForm::nt && is_weight(n.operands[1]) &&
+           graph.value(n.operands[1]).type.rank() == 2 && graph.value(n.operands[0]).type.rank() >= 2 &&
+           (n.operands.size() == 2 || n.operands[2] == kNone || is_weight(n.operands[2]));
+  }
+
+  static std::optional<Activation> activation_of(const Node& n) {
+    switch (n.op) {
+      case Op::Gelu:
+        return n.as<GeluAttrs>().form == GeluForm::erf    ? Activation::gelu
+               : n.as<GeluAttrs>().form == GeluForm::tanh ? Activation::gelu_tanh
+                                                          : Activation::gelu_quick;
+      case Op::Silu:
+        return Activation::silu;
+      case Op::Relu:
+        return Activation::relu;
+      case Op::Sigmoid:
+        return Activation::sigmoid;
+      case Op::Tanh:
+        return Activation::tanh;
+      default:
+        return std::nullopt;
+    }
+  }
+
+  // act(x·W + b), x·W + b + r → fused_matmul.
+  void finished_products() {
+    settle();
+    const auto product = [&](ValueId id) -> const Node* {
+      const Node* n = producer(id, Op::Matmul);
+      return n && once(id) && weight_product(*n) && graph.value(id).type.dtype == DType::f32 ? n : nullptr;
+    };
+    for (Node& node : graph.nodes) {
+      if (node.op == Op::Add && same_dims(node.operands[0], node.operands[1])) {
+        for (size_t side : {1, 0}) {
+          const Node* p = product(node.operands[side]);
+          if (!p || node.operands[0] == node.operands[1]) continue;
+          std::vector<ValueId> operands = p->operands;
+          operands.resize(3, kNone);
+          operands.push_back(node.operands[1 - side]);
+          become(node, Op::FusedMatmul, std::move(operands), FusedMatmulAttrs{});
+          log["matmul + residual"]++;
+          break;
+        }
+      } else if (const auto act = activation_of(node)) {
+        const Node* p = product(node.operands[0]);
+        if (!p) continue;
+        become(node, Op::FusedMatmul, std::vector<ValueId>(p->operands), FusedMatmulAttrs{*act});
+        log["matmul + activation"]++;
+      }
+    }
+    settle();
+  }
+
   // Products of one operand with several weights, and the norm before them → fused_norm_matmul.
   void shared_products() {
     settle();
     std::map<ValueId, std::vector<size_t>> readers;
     for (size_t i = 0; i < graph.nodes.size(); i++) {
       const Node& n = graph.nodes[i];
-      const bool product = n.op == Op::Matmul && n.as<MatmulAttrs>().form == MatmulForm::nt &&
-                           is_weight(n.operands[1]) && graph.value(n.operands[1]).type.rank() == 2 &&
-                           graph.value(n.operands[0]).type.rank() >= 2 &&
-                           (n.operands.size() == 2 || n.operands[2] == kNone || is_weight(n.operands[2]));
-      if (product) readers[n.operands[0]].push_back(i);
+      if (weight_product(n)) readers[n.operands[0]].push_back(i);
     }
     for (const auto& [x, nodes] : readers) {
       if (nodes.size() < 2) continue;

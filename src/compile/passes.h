@@ -44,7 +44,7 @@ void push_permutes(const ir::Program& program, ir::Graph& graph, FusionLog& log)
 // Convolution, bias, activation and residual → fused_conv.
 void fuse_convs(const ir::Program& program, ir::Graph& graph, FusionLog& log);
 
-// Gated activations, several products of one operand, residual and norm.
+// Gated activations, several products of one operand, residual and norm, what follows a product.
 void fuse(const ir::Program& program, ir::Graph& graph, FusionLog& log);
 
 // All of the above, in their order.

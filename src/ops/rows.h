@@ -5,6 +5,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "ir/ops/common.h"
 #include "ir/ops/matmul.h"
+#include "ops/activation/activation.h"
 
 namespace cyb::cpu {
 
@@ -53,6 +54,8 @@ double gelu(ir::GeluForm form, double x);
 // Over rows of n values: x / √(mean x² + eps) · (offset + w); w null: 1.
 void rms_norm_rows(ThreadPool& pool, Isa isa, const float* x, const float* w, int64_t offset, float eps,
                    int64_t rows, int64_t n, float* y);
+// The kernels' name of a graph's activation.
+Activation activation_of(ir::Activation act);
 // y = act(a) · b over n values; y may be a or b.
 void gated(ThreadPool& pool, Isa isa, ir::Activation act, const float* a, const float* b, int64_t n,
            float* y);

@@ -75,6 +75,18 @@ void rule_fused_norm_matmul(InferContext& c) {
   }
 }
 
+void rule_fused_matmul(InferContext& c) {
+  Type t = product(c, 0, 1);
+  if (c.has(2)) c.same(c.type(2).dims.at(0), t.dims.back(), "bias and rows of w");
+  if (c.has(3)) {
+    const Type& r = c.type(3);
+    c.require(r.dtype == t.dtype && r.rank() == t.rank(), "the residual must be as the result");
+    for (size_t i = 0; i < t.dims.size(); i++)
+      t.dims[i] = c.same(t.dims[i], r.dims[i], "result and residual");
+  }
+  c.result(0, t);
+}
+
 void rule_fused_swi_glu(InferContext& c) {
   Type t = product(c, 0, 1);
   t.dims.back() = c.same(t.dims.back(), product(c, 0, 2).dims.back(), "rows of the two matrices");

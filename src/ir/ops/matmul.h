@@ -47,6 +47,15 @@ struct FusedGluAttrs {
   }
 };
 
+// FusedMatmul: act(x·Wᵀ + bias + residual), the residual as the result.
+struct FusedMatmulAttrs {
+  Activation act = Activation::none;
+  template <class V>
+  void fields(V& v) {
+    v("act", act);
+  }
+};
+
 // FusedNormMatmul: n = rms_norm(x, w); n·W₁ᵀ + b₁, n·W₂ᵀ + b₂, …. Operands x, w, then each matrix and its
 // bias (absent: _). Without a norm weight (w absent) x itself is multiplied.
 struct FusedNormMatmulAttrs {

@@ -37,6 +37,7 @@ void rule_cast(InferContext& c);
 // Products and look-ups.
 void rule_matmul(InferContext& c);
 void rule_token_embed(InferContext& c);
+void rule_fused_matmul(InferContext& c);
 void rule_fused_norm_matmul(InferContext& c);
 void rule_fused_swi_glu(InferContext& c);
 // Norms, softmax, attention.

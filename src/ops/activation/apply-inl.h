@@ -29,7 +29,7 @@ CYB_INLINE Vec apply(Vec x, Vec alpha, Vec beta) {
   if constexpr (kind == Activation::elu) return if_less(x, zero, alpha * expm1(x), x);
   if constexpr (kind == Activation::selu) return beta * if_less(x, zero, alpha * expm1(x), x);
   if constexpr (kind == Activation::silu) return x / (one + exp_bounded(neg(x)));
-  if constexpr (kind == Activation::gelu_erf) return half * x * (one + erf(x * set1(0.70710678118654752f)));
+  if constexpr (kind == Activation::gelu_erf) return gelu_erf(x);
   if constexpr (kind == Activation::gelu_tanh) {
     // ½(1 + tanh u) is sigmoid(2u), and that loses nothing far below 0.
     const Vec cube = x * x * x;

@@ -176,35 +176,32 @@ void add_rows(KernelTable& t, const char* unary, const char* glu, const char* so
 
 }  // namespace
 
+Activation activation_of(ir::Activation act) {
+  switch (act) {
+    case ir::Activation::none:
+      return Activation::identity;
+    case ir::Activation::silu:
+      return Activation::silu;
+    case ir::Activation::gelu:
+      return Activation::gelu_erf;
+    case ir::Activation::gelu_tanh:
+      return Activation::gelu_tanh;
+    case ir::Activation::gelu_quick:
+      return Activation::gelu_quick;
+    case ir::Activation::relu:
+      return Activation::relu;
+    case ir::Activation::sigmoid:
+      return Activation::sigmoid;
+    case ir::Activation::tanh:
+      return Activation::tanh;
+  }
+  return Activation::identity;
+}
+
 void gated(ThreadPool& pool, Isa isa, ir::Activation act, const float* a, const float* b, int64_t n,
            float* y) {
   GatedArgs g;
-  switch (act) {
-    case ir::Activation::none:
-      g.activation = Activation::identity;
-      break;
-    case ir::Activation::silu:
-      g.activation = Activation::silu;
-      break;
-    case ir::Activation::gelu:
-      g.activation = Activation::gelu_erf;
-      break;
-    case ir::Activation::gelu_tanh:
-      g.activation = Activation::gelu_tanh;
-      break;
-    case ir::Activation::gelu_quick:
-      g.activation = Activation::gelu_quick;
-      break;
-    case ir::Activation::relu:
-      g.activation = Activation::relu;
-      break;
-    case ir::Activation::sigmoid:
-      g.activation = Activation::sigmoid;
-      break;
-    case ir::Activation::tanh:
-      g.activation = Activation::tanh;
-      break;
-  }
+  g.activation = activation_of(act);
   // Elementwise, so rows may be cut anywhere.
   pool.parallel_for(n, kGrain, [&](int64_t begin, int64_t end, int) {
     GatedArgs piece = g;

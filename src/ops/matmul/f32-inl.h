@@ -167,7 +167,7 @@ struct FinishWide {
   __attribute__((always_inline)) void operator()(VW total, int64_t n, float* y) const {
     VW v = vw_mul(vw_mul(total, factor), factor2);
     if (args.bias) v = vw_add(v, vw_load(args.bias + n));
-    if (args.accumulate) v = vw_add(vw_load(y), v);
+    if (args.residual) v = vw_add(vw_load(args.residual + (y - args.y)), v);
     vw_store(y, v);
   }
 };

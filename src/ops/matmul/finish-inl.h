@@ -16,7 +16,8 @@ constexpr int64_t group_bytes(int64_t k) {
   return Codes::kBytes == 64 ? (k + 15) / 16 * 32 : (k + 31) / 32 * Codes::kBytes;
 }
 
-// v = (total · factor) · factor2 [· row_scale] [+ bias], into y: matmul.h. Columns n … n + 8 of one row.
+// v = (total · factor) · factor2 [· row_scale] [+ bias] [+ residual], into y: matmul.h. Columns n … n + 8 of
+// one row.
 struct Finish8 {
   const MatmulArgs& args;
   V8 factor, factor2;
@@ -28,7 +29,7 @@ struct Finish8 {
     if (w.row_scale)
       v = v8_mul(v, w.row_scale_stride == 0 ? v8_set1(*w.row_scale) : v8_load(w.row_scale + n));
     if (args.bias) v = v8_add(v, v8_load(args.bias + n));
-    if (args.accumulate) v = v8_add(v8_load(y), v);
+    if (args.residual) v = v8_add(v8_load(args.residual + (y - args.y)), v);
     v8_store(y, v);
   }
 };
@@ -49,7 +50,8 @@ __attribute__((noinline)) void finish(const MatmulArgs& args, int64_t row, int64
       float v = total[j] * w.factor * w.factor2;
       if (w.row_scale) v = v * w.row_scale[(n + j) * w.row_scale_stride];
       if (args.bias) v = v + args.bias[n + j];
-      y[j] = args.accumulate ? y[j] + v : v;
+      if (args.residual) v = args.residual[y + j - args.y] + v;
+      y[j] = v;
     }
 }
 

@@ -128,6 +128,14 @@ void matmul_range(const MatmulKernels& kernels, const MatmulArgs& args, const Ma
   const MatmulKernels& k = args.w.tiled ? kernels : matmul_kernels_scalar;
   const int e = static_cast<int>(args.w.encoding);
   (args.xq && k.q8_acts[e] ? k.q8_acts : k.f32_acts)[e](args, range);
+  if (args.activation == Activation::identity) return;
+  // While what was just written is near.
+  const int64_t begin = range.group_begin * 8, end = std::min(range.group_end * 8, args.w.n);
+  const auto activate = activation_kernels(kernels.isa).activate;
+  for (int64_t m = range.row_begin; m < range.row_end; m++) {
+    float* y = args.y + m * args.ldy;
+    activate({.activation = args.activation, .x = y, .y = y}, begin, end);
+  }
 }
 
 void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs* args, int count) {

@@ -9,8 +9,8 @@
 //     2^22). u32 codes are rounded to f32 once, as decoding does. For each 256 columns one chain
 //     a = fma(x[k], w[k], a) from 0 over ascending k; total = 0 + a₀ + a₁ + … in index order.
 //   f32 · f32: the same chain with w = the operand.
-//   Then, each with its own rounding: v = (total · factor) · factor2 [· row_scale[n]] [+ bias[n]], and with
-//     `accumulate` y = y + v, else y = v. factor · factor2 = 2^−frac_bits ÷ 127 (q8), ÷ 8 (q4), ÷ 1.
+//   Then, each with its own rounding: v = (total · factor) · factor2 [· row_scale[n]] [+ bias[n]]
+//     [+ residual[m, n]], and y = act(v). factor · factor2 = 2^−frac_bits ÷ 127 (q8), ÷ 8 (q4), ÷ 1.
 // Codes: q8 −128…127, q4 nibble − 8, ternary 0, 1, −1 (11, forbidden in files, reads as 0).
 // Codes and scales in the padding of a ragged K never count.
 #pragma once
@@ -21,6 +21,7 @@
 #include "base/cpu_features.h"
 #include "base/dot_products.h"
 #include "base/thread_pool.h"
+#include "ops/activation/activation.h"
 #include "ops/matmul/acts.h"
 #include "tensor/encoding.h"
 
@@ -60,8 +61,9 @@ struct MatmulArgs {
   int64_t ldxq = 0;
   float* y = nullptr;
   int64_t ldy = 0;
-  const float* bias = nullptr;  // [N]
-  bool accumulate = false;
+  const float* bias = nullptr;                   // [N]
+  const float* residual = nullptr;               // as y, which it may be
+  Activation activation = Activation::identity;  // of those without parameters; matmul_range() applies it
 };
 
 // f32 · f32 with any strides: y[b, m, n] = Σ a[b, m, k] · b[b, k, n]. nn form: b_n = 1; nt form: b_k = 1.
@@ -120,9 +122,9 @@ void quantize_rows(ThreadPool& pool, const MatmulKernels& kernels, const float* 
 // Row `row` decoded, each value as docs/model-format.md defines it (row_scale applied): embedding look-up.
 void gather_row(const WeightMatrix& w, int64_t row, float* out);
 
-// The definition: decoded weights and sums in f64, rounded once. `bound`, where not null, gets Σ|x·w| (+
-// |bias|,
-// + |y|) of each output, which tolerances refer to. Uses x, or xq where it is set.
+// The definition: decoded weights and sums in f64, rounded once; before the activation. `bound`, where not
+// null, gets Σ|x·w| (+ |bias|, + |residual|) of each output, which tolerances refer to. Uses x, or xq where
+// it is set.
 void matmul_reference(const MatmulArgs& args, double* y, double* bound);
 void dense_reference(const DenseArgs& args, double* y, double* bound);  // rows n apart, batches m·n apart
 

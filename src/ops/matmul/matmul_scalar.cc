@@ -44,8 +44,9 @@ void store(const MatmulArgs& args, int64_t row, int64_t n, float total) {
   float v = total * w.factor * w.factor2;
   if (w.row_scale) v = v * w.row_scale[n * w.row_scale_stride];
   if (args.bias) v = v + args.bias[n];
-  float& y = args.y[row * args.ldy + n];
-  y = args.accumulate ? y + v : v;
+  const int64_t at = row * args.ldy + n;
+  if (args.residual) v = args.residual[at] + v;
+  args.y[at] = v;
 }
 
 void q8_acts(const MatmulArgs& args, const MatmulRange& range) {

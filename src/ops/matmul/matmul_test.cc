@@ -163,12 +163,18 @@ TEST(Matmul, VectorKernelsGiveTheScalarBits) {
           if (q8) args.xq = xq.data(), args.ldxq = q8_row_stride(k);
           args.ldy = ldy;
           if (random.next() % 2) args.bias = bias.data();
-          args.accumulate = random.next() % 2;
-          std::vector<float> want = before;
-          args.y = want.data();
+          // A residual apart, or in the place of the result.
+          const uint64_t residual = random.next() % 3;
+          const auto into = [&](std::vector<float>& y) {
+            y = before;
+            args.y = y.data();
+            args.residual = residual == 0 ? nullptr : residual == 1 ? before.data() : y.data();
+          };
+          std::vector<float> want, tiled, got;
+          into(want);
           matmul_range(matmul_kernels(Isa::scalar), args, {0, m, 0, (n + 7) / 8});
 
-          args.y = const_cast<float*>(before.data());
+          if (residual) args.residual = before.data();
           std::vector<double> exact(static_cast<size_t>(m * n)), bound(exact.size());
           matmul_reference(args, exact.data(), bound.data());
           // testing.md, tier 1, and the roundings after the sum.
@@ -181,15 +187,24 @@ TEST(Matmul, VectorKernelsGiveTheScalarBits) {
                   << name({Isa::scalar}, e, q8, m, n, k) << " at " << i << ", " << j;
 
           args.w = w.tiled;
-          std::vector<float> tiled = before;
-          args.y = tiled.data();
+          into(tiled);
           matmul_range(matmul_kernels(Isa::scalar), args, {0, m, 0, (n + 7) / 8});
           expect_same_bits(tiled, want, name({Isa::scalar}, e, q8, m, n, k) + " tiled");
           for (Level isa : vector_isas()) {
-            std::vector<float> got = before;
-            args.y = got.data();
+            into(got);
             matmul_run(pool, matmul_kernels(isa), &args);
             expect_same_bits(got, want, name(isa, e, q8, m, n, k));
+            // The activation is that of the whole result.
+            into(got);
+            args.activation = Activation::gelu_erf;
+            matmul_run(pool, matmul_kernels(isa), &args);
+            args.activation = Activation::identity;
+            std::vector<float> activated = want;
+            for (int64_t i = 0; i < m; i++)
+              activation_kernels(isa.isa).activate(
+                  {.activation = Activation::gelu_erf, .x = activated.data(), .y = activated.data()}, i * ldy,
+                  i * ldy + n);
+            expect_same_bits(got, activated, name(isa, e, q8, m, n, k) + " activated");
           }
         }
       }

@@ -72,6 +72,8 @@ struct Product {
   const Arg* w;
   const float* bias;
   float* y;
+  const float* residual = nullptr;
+  Activation activation = Activation::identity;
 };
 
 bool eight_bit(const Call& c, const Arg& w) {
@@ -94,6 +96,8 @@ void products(const Call& c, Isa isa, const float* x, int64_t m, int64_t k, std:
     a.y = p.y;
     a.ldy = a.w.n;
     a.bias = p.bias;
+    a.residual = p.residual;
+    a.activation = p.activation;
     if (eight_bit(c, *p.w)) {
       if (!rounded) quantize_rows(*c.pool, kernels, x, k, m, k, blocks);
       rounded = true;
@@ -284,7 +288,19 @@ void run_reference(Call& c) {
   });
 }
 
-// FusedNormMatmul and FusedSwiGlu.
+// FusedMatmul, FusedNormMatmul and FusedSwiGlu.
+
+const char* reject_finished(const Query& q) {
+  if (!q.weight(1) || !is_matrix(*q.weight(1))) return "the second operand is no weight matrix";
+  return nullptr;
+}
+
+template <Isa isa>
+void run_finished(Call& c) {
+  const Product p{&c.in[1], c.has(2) ? c.in[2].f32() : nullptr, c.out[0].f32(),
+                  c.has(3) ? c.in[3].f32() : nullptr, activation_of(c.attrs<ir::FusedMatmulAttrs>().act)};
+  products(c, isa, c.in[0].f32(), rows_of(c.in[0]), c.in[0].shape.back(), {&p, 1}, c.scratch);
+}
 
 const char* reject_fused(const Query& q) {
   const size_t first = q.node.op == Op::FusedSwiGlu ? 1 : 2, step = q.node.op == Op::FusedSwiGlu ? 1 : 2;
@@ -339,7 +355,8 @@ void run_fused_glu(Call& c) {
 }
 
 template <Isa isa>
-void add_rows(KernelTable& t, const char* weight, const char* dense, const char* norm, const char* glu) {
+void add_rows(KernelTable& t, const char* weight, const char* dense, const char* finished, const char* norm,
+              const char* glu) {
   const int cost = isa == Isa::scalar ? 500 : isa == Isa::avx2 ? 20 : 10;
   t.add({.op = Op::Matmul,
          .name = weight,
@@ -356,6 +373,14 @@ void add_rows(KernelTable& t, const char* weight, const char* dense, const char*
          .encoded = 2,
          .reject = reject_weight,
          .run = run_dense<isa>});
+  t.add({.op = Op::FusedMatmul,
+         .name = finished,
+         .isa = isa,
+         .cost = cost,
+         .encoded = 2,
+         .reject = reject_finished,
+         .scratch_bytes = matmul_scratch,
+         .run = run_finished<isa>});
   t.add({.op = Op::FusedNormMatmul,
          .name = norm,
          .isa = isa,
@@ -402,11 +427,14 @@ void run_embed(Call& c) {
 }  // namespace
 
 void add_matmul_rows(KernelTable& t) {
-  add_rows<Isa::avx512>(t, "matmul_avx512", "dense_avx512", "fused_norm_matmul_avx512",
+  add_rows<Isa::avx512>(t, "matmul_avx512", "dense_avx512", "fused_matmul_avx512", "fused_norm_matmul_avx512",
                         "fused_swi_glu_avx512");
-  add_rows<Isa::avx2>(t, "matmul_avx2", "dense_avx2", "fused_norm_matmul_avx2", "fused_swi_glu_avx2");
-  add_rows<Isa::neon>(t, "matmul_neon", "dense_neon", "fused_norm_matmul_neon", "fused_swi_glu_neon");
-  add_rows<Isa::scalar>(t, "matmul_plain", "dense_plain", "fused_norm_matmul_plain", "fused_swi_glu_plain");
+  add_rows<Isa::avx2>(t, "matmul_avx2", "dense_avx2", "fused_matmul_avx2", "fused_norm_matmul_avx2",
+                      "fused_swi_glu_avx2");
+  add_rows<Isa::neon>(t, "matmul_neon", "dense_neon", "fused_matmul_neon", "fused_norm_matmul_neon",
+                      "fused_swi_glu_neon");
+  add_rows<Isa::scalar>(t, "matmul_plain", "dense_plain", "fused_matmul_plain", "fused_norm_matmul_plain",
+                        "fused_swi_glu_plain");
   t.add({.op = Op::Matmul, .name = "matmul_reference", .cost = 1000, .encoded = 2, .run = run_reference});
 }
 

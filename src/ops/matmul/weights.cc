@@ -114,9 +114,9 @@ void matmul_reference(const MatmulArgs& args, double* y, double* bound) {
         size += std::fabs(term);
       }
       const double bias = args.bias ? args.bias[n] : 0.0,
-                   old = args.accumulate ? args.y[m * args.ldy + n] : 0.0;
-      y[m * w.n + n] = old + (sum + bias);
-      if (bound) bound[m * w.n + n] = size + std::fabs(bias) + std::fabs(old);
+                   residual = args.residual ? args.residual[m * args.ldy + n] : 0.0;
+      y[m * w.n + n] = residual + (sum + bias);
+      if (bound) bound[m * w.n + n] = size + std::fabs(bias) + std::fabs(residual);
     }
   }
 }
