@@ -248,9 +248,9 @@ CYB_INLINE void tile_values(const float* p, const T* v, int32_t v_stride, int32_
   }
 }
 
-// Whether raw scores become logits by more than a factor and a range.
+// Whether raw scores become logits by more than a positive factor and a range.
 CYB_INLINE bool shaped(const AttendBlock& a) {
-  return a.soft_cap != 0.0f || a.slope || a.relative || a.bias || a.query_segment;
+  return a.soft_cap != 0.0f || a.slope || a.relative || a.bias || a.query_segment || !(a.scale > 0.0f);
 }
 
 // Then what row r's raw scores of a page become, in place, N · 16 of them: scale, soft-cap, biases, segments.
@@ -291,19 +291,20 @@ static __attribute__((noinline)) void shape_logits(const AttendBlock& a, int32_t
   }
 }
 
-// What row r's raw scores become before softmax; they are overwritten on the way.
+// What is left to multiply row_logits() with: the largest of them is that of the products too, and the
+// products are rounded once, with their difference from the largest.
+CYB_INLINE float logit_factor(const AttendBlock& a) { return shaped(a) ? 1.0f : a.scale * kLog2E; }
+
+// What row r's raw scores become before softmax, in place, up to logit_factor().
 template <int N>
 CYB_INLINE void row_logits(const AttendBlock& a, int32_t r, int32_t start, float* scores, Vec* s) {
-  float factor = a.scale * kLog2E;
-  if (shaped(a)) {
-    shape_logits<N>(a, r, start, scores);
-    factor = 1.0f;
-  }
-  const Vec scale = set1(factor);
-  CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = load(scores + 16 * j) * scale;
+  if (shaped(a)) shape_logits<N>(a, r, start, scores);
+  CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = load(scores + 16 * j);
   const int32_t from = a.from[r] - start, to = a.to[r] - start;
-  if (from > 0 || to < 16 * N)
-    CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = keep_range(s[j], from - 16 * j, to - 16 * j);
+  if (from > 0 || to < 16 * N) CYB_UNROLL for (int j = 0; j < N; ++j) {
+      s[j] = keep_range(s[j], from - 16 * j, to - 16 * j);
+      store(scores + 16 * j, s[j]);
+    }
 }
 
 // The sum of N blocks as four of which the rest are zeros.
@@ -314,28 +315,39 @@ CYB_INLINE Vec sum_blocks(const Vec* s) {
   return (all[0] + all[1]) + (all[2] + all[3]);
 }
 
-// Turns a tile's raw scores into 2^(s - max) in place, and its rows' running values with them; alpha[r] is
-// the factor that what was summed so far takes. Positions beyond N · 16 would be hidden ones: they add exact
-// zeros.
+// Tiles whose rows go through softmax together: its chains of steps are long, and more rows fill them.
+inline constexpr int kTilesAtOnce = 2;
+inline constexpr int kRowsAtOnce = kTilesAtOnce * kAttendTile;
+static_assert(kRowsAtOnce <= 16);
+
+CYB_INLINE Vec max_rows(const float* rows, int32_t count) {
+  const Vec low = max_rows8(rows);
+  return count <= 8 ? low : join8(low, max_rows8(rows + 8 * 16));
+}
+CYB_INLINE Vec add_rows(const float* rows, int32_t count) {
+  const Vec low = add_rows8(rows);
+  return count <= 8 ? low : join8(low, add_rows8(rows + 8 * 16));
+}
+
+// Turns the raw scores of some rows into 2^(s - max) in place, and their running values with them; alpha[r]
+// is the factor that what was summed so far takes. Positions beyond N · 16 would be hidden ones: they add
+// exact zeros.
 template <int N>
-static __attribute__((noinline)) void tile_softmax(const AttendBlock& a, int32_t first, int32_t rows,
+static __attribute__((noinline)) void rows_softmax(const AttendBlock& a, int32_t first, int32_t rows,
                                                    int32_t start, float* scores, float* alpha) {
-  static_assert(kAttendTile <= 8);
-  alignas(64) float folds[8 * 16];  // a row's sixteen maxima, then sums
-  for (int32_t r = rows; r < 8; ++r) store(folds + r * 16, set1(0.0f));
+  alignas(64) float folds[16 * 16];  // a row's sixteen maxima, then sums
+  for (int32_t r = rows; r % 8 != 0; ++r) store(folds + r * 16, set1(0.0f));
   alignas(64) float top[16];
   for (int32_t r = 0; r < rows; ++r) {
     Vec s[N];
     row_logits<N>(a, first + r, start, scores + r * 64, s);
     Vec most = s[0];
-    CYB_UNROLL for (int j = 0; j < N; ++j) {
-      store(scores + r * 64 + 16 * j, s[j]);
-      most = vmax(most, s[j]);
-    }
+    CYB_UNROLL for (int j = 1; j < N; ++j) most = vmax(most, s[j]);
     store(folds + r * 16, most);
   }
+  const Vec scale = set1(logit_factor(a));
   // Of all rows at once.
-  const Vec old = load_first(a.max + first, rows), page = max_rows8(folds);
+  const Vec old = load_first(a.max + first, rows), page = max_rows(folds, rows) * scale;
   const Vec now = if_less(old, page, page, old);
   const Vec factor = if_equal(now, old, set1(1.0f), exp2_negative(old - now));
   store(top, now);
@@ -344,22 +356,22 @@ static __attribute__((noinline)) void tile_softmax(const AttendBlock& a, int32_t
   for (int32_t r = 0; r < rows; ++r) {
     Vec s[N];
     CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = load(scores + r * 64 + 16 * j);
-    if (top[r] == kHidden) {
-      // Nothing seen, or nothing but NaN, which has to reach the result.
-      const float all = reduce_add(sum_blocks<N>(s));
+    if (top[r] - top[r] != 0.0f) {
+      // Nothing seen, or NaN and infinities, which have to reach the result.
+      const float all = top[r] == kHidden ? reduce_add(sum_blocks<N>(s)) : __builtin_nanf("");
       const Vec p = set1(all == all ? 0.0f : all);
       CYB_UNROLL for (int j = 0; j < N; ++j) store(scores + r * 64 + 16 * j, p);
       store(folds + r * 16, p);
       continue;
     }
-    const Vec most = set1(top[r]);
+    const Vec most = set1(-top[r]);
     CYB_UNROLL for (int j = 0; j < N; ++j) {
-      s[j] = exp2_negative(s[j] - most);
+      s[j] = exp2_negative(fma(s[j], scale, most));
       store(scores + r * 64 + 16 * j, s[j]);
     }
     store(folds + r * 16, sum_blocks<N>(s));
   }
-  store_first(a.sum + first, fma(load_first(a.sum + first, rows), factor, add_rows8(folds)), rows);
+  store_first(a.sum + first, fma(load_first(a.sum + first, rows), factor, add_rows(folds, rows)), rows);
 }
 
 static __attribute__((noinline)) float exp2_one(float x) {
@@ -368,58 +380,74 @@ static __attribute__((noinline)) float exp2_one(float x) {
   return lanes[0];
 }
 
-template <int kRows, class T>
-static void attend_tile(const AttendBlock& a, int32_t first, const AttendPage& page) {
-  const int32_t start = page.start, count = page.count;
-  // Positions of the page that some row of the tile sees; the rest would add exact zeros.
-  int32_t begin = count, end = 0, columns = 1;
-  for (int r = 0; r < kRows; ++r) {
-    const int32_t from = a.from[first + r] - start, to = a.to[first + r] - start;
-    if (from >= count || to <= 0 || from >= to) continue;
-    begin = from < begin ? from : begin;
-    end = to > end ? to : end;
-    columns = to > columns ? to : columns;
+// Rows [first, first + rows) of a block, and which positions of the page some of them sees.
+struct Tile {
+  int32_t first, rows;
+  int32_t begin, end;  // the rest would add exact zeros
+  int32_t columns;     // whose scores matter
+};
+
+CYB_INLINE bool sees(const AttendBlock& a, const AttendPage& page, Tile& t) {
+  t.begin = page.count, t.end = 0, t.columns = 1;
+  for (int32_t r = t.first; r < t.first + t.rows; ++r) {
+    const int32_t from = a.from[r] - page.start, to = a.to[r] - page.start;
+    if (from >= page.count || to <= 0 || from >= to) continue;
+    t.begin = from < t.begin ? from : t.begin;
+    t.end = to > t.end ? to : t.end;
+    t.columns = to > t.columns ? to : t.columns;
   }
-  begin = begin < 0 ? 0 : begin;
-  end = end > count ? count : end;
-  if (begin >= end) return;
-  alignas(64) float scores[kRows * 64];
-  alignas(64) float alpha[16];
-  tile_scores<kRows>(a.q + first, a.k_dim, static_cast<const T*>(page.k), page.next_k,
-                     columns < 64 ? columns : 64, scores);
-  const auto softmax = columns <= 16   ? tile_softmax<1>
-                       : columns <= 32 ? tile_softmax<2>
-                       : columns <= 48 ? tile_softmax<3>
-                                       : tile_softmax<4>;
-  softmax(a, first, kRows, start, scores, alpha);
-  tile_values<kRows>(scores, static_cast<const T*>(page.v), a.v_stride, begin, end, page.next_v, alpha,
-                     a.out + int64_t{first} * a.v_stride);
+  t.begin = t.begin < 0 ? 0 : t.begin;
+  t.end = t.end > page.count ? page.count : t.end;
+  t.columns = t.columns > 64 ? 64 : t.columns;
+  return t.begin < t.end;
+}
+
+template <int kRows, class T>
+static void score_tile(const AttendBlock& a, const Tile& t, const AttendPage& page, float* scores) {
+  tile_scores<kRows>(a.q + t.first, a.k_dim, static_cast<const T*>(page.k), page.next_k, t.columns, scores);
+}
+template <int kRows, class T>
+static void value_tile(const AttendBlock& a, const Tile& t, const AttendPage& page, const float* scores,
+                       const float* alpha) {
+  tile_values<kRows>(scores, static_cast<const T*>(page.v), a.v_stride, t.begin, t.end, page.next_v, alpha,
+                     a.out + int64_t{t.first} * a.v_stride);
 }
 
 template <class T>
 static void attend_page(const AttendBlock& a, const AttendPage& page) {
+  using Score = void (*)(const AttendBlock&, const Tile&, const AttendPage&, float*);
+  using Value = void (*)(const AttendBlock&, const Tile&, const AttendPage&, const float*, const float*);
+  static constexpr Score kScore[kAttendTile] = {score_tile<1, T>, score_tile<2, T>, score_tile<3, T>,
+                                                score_tile<4, T>, score_tile<5, T>, score_tile<6, T>};
+  static constexpr Value kValue[kAttendTile] = {value_tile<1, T>, value_tile<2, T>, value_tile<3, T>,
+                                                value_tile<4, T>, value_tile<5, T>, value_tile<6, T>};
+  alignas(64) float scores[kRowsAtOnce * 64], alpha[16];
   const int32_t width = tile_rows(a.rows);
-  for (int32_t first = 0; first < a.rows; first += width) {
-    switch (a.rows - first < width ? a.rows - first : width) {
-      case 1:
-        attend_tile<1, T>(a, first, page);
-        break;
-      case 2:
-        attend_tile<2, T>(a, first, page);
-        break;
-      case 3:
-        attend_tile<3, T>(a, first, page);
-        break;
-      case 4:
-        attend_tile<4, T>(a, first, page);
-        break;
-      case 5:
-        attend_tile<5, T>(a, first, page);
-        break;
-      default:
-        attend_tile<6, T>(a, first, page);
-        break;
+  for (int32_t first = 0; first < a.rows;) {
+    Tile tiles[kTilesAtOnce];
+    int count = 0;
+    int32_t rows = 0, columns = 0;
+    for (bool more = true; more && count < kTilesAtOnce && first < a.rows; first += width) {
+      Tile& t = tiles[count];
+      t.first = first;
+      t.rows = a.rows - first < width ? a.rows - first : width;
+      if (!sees(a, page, t)) {
+        more = count == 0;
+        continue;
+      }
+      kScore[t.rows - 1](a, t, page, scores + rows * 64);
+      columns = t.columns > columns ? t.columns : columns;
+      rows += t.rows;
+      ++count;
     }
+    if (count == 0) return;
+    const auto softmax = columns <= 16   ? rows_softmax<1>
+                         : columns <= 32 ? rows_softmax<2>
+                         : columns <= 48 ? rows_softmax<3>
+                                         : rows_softmax<4>;
+    softmax(a, tiles[0].first, rows, page.start, scores, alpha);
+    for (int i = 0, row = 0; i < count; row += tiles[i++].rows)
+      kValue[tiles[i].rows - 1](a, tiles[i], page, scores + row * 64, alpha + row);
   }
 }
 
@@ -439,8 +467,9 @@ static void probs_page(const AttendBlock& a, const AttendProbs& p, const AttendP
     CYB_UNROLL for (int j = 0; j < 4; ++j) store(scores + 16 * j, acc[j]);
     Vec s[4];
     row_logits<4>(a, r, start, scores, s);
-    const Vec top = set1(p.max[r]), total = set1(p.sum[r]);
-    CYB_UNROLL for (int j = 0; j < 4; ++j) store(scores + 16 * j, exp2_negative(s[j] - top) / total);
+    const Vec scale = set1(logit_factor(a)), top = set1(-p.max[r]), total = set1(p.sum[r]);
+    CYB_UNROLL for (int j = 0; j < 4; ++j)
+        store(scores + 16 * j, exp2_negative(fma(s[j], scale, top)) / total);
     for (int32_t j = 0; j < count && start + j < p.columns; ++j) p.out[r][start + j] = scores[j];
   }
 }

@@ -369,6 +369,15 @@ CYB_INLINE Vec fold_rows8(const float* rows, Op op) {
   }
   return r;
 }
+// Lanes 0 … 7 of both.
+CYB_INLINE Vec join8(Vec low, Vec high) {
+  if constexpr (kParts == 1) {
+    low.v[0] = hn::ConcatLowerLower(Lanes(), high.v[0], low.v[0]);
+  } else {
+    CYB_UNROLL for (int i = 0; i < kParts / 2; ++i) low.v[kParts / 2 + i] = high.v[i];
+  }
+  return low;
+}
 CYB_INLINE Vec add_rows8(const float* rows) { return fold_rows8(rows, FoldAdd()); }
 // Any of the lanes, or a NaN, of a row that holds one.
 CYB_INLINE Vec max_rows8(const float* rows) { return fold_rows8(rows, LargerOf()); }

@@ -134,6 +134,10 @@ CYB_INLINE float reduce_max(Vec x) {
     for (int i = 0; i < half; ++i) x.v[i] = x.v[i] < x.v[i + half] ? x.v[i + half] : x.v[i];
   return x.v[0];
 }
+CYB_INLINE Vec join8(Vec low, Vec high) {
+  for (int i = 0; i < 8; ++i) low.v[8 + i] = high.v[i];
+  return low;
+}
 CYB_INLINE Vec add_rows8(const float* rows) {
   Vec r = set1(0.0f);
   for (int row = 0; row < 8; ++row, rows += 16) {
