@@ -282,6 +282,17 @@ class Runner {
     k.segment_columns = a_.key_segment_columns;
   }
 
+  // The keys that are read after page p: of the next page, or of the next head, which this thread will likely
+  // attend to.
+  FetchedBytes next_keys(const Block& block, int64_t p) const {
+    int64_t head = block.kv_head;
+    if (++p * kKvPage >= block.to) p = block.from / kKvPage, ++head;
+    if (head >= a_.kv_heads) return {};
+    const int64_t count = std::min(kKvPage, block.to - p * kKvPage);
+    return {a_.state[block.b].pages[p] + a_.layout.k_offset(head),
+            key_at(0, round_up(count, kKvLanes), a_.k_dim) * a_.layout.element_bytes()};
+  }
+
   // A page of the state as it lies or in f32, or one packed from the operands.
   AttendPage page(const Block& block, int64_t p, bool values, KvType form) const {
     const int64_t start = p * kKvPage;
@@ -294,13 +305,13 @@ class Runner {
             a_.k_dim,      static_cast<int32_t>(s_.v_stride), count, base + k, base + v, block.t.k_page,
             block.t.v_page};
         kernels_.expand_q8(expand);
-        return {block.t.k_page, block.t.v_page, static_cast<int32_t>(start), count, 0, 0};
+        return {block.t.k_page, block.t.v_page, static_cast<int32_t>(start), count, false, {}};
       }
-      const int64_t next = start + kKvPage < block.to ? a_.state[block.b].pages[p + 1] - base : 0;
-      return {base + k, base + v, static_cast<int32_t>(start), count, next, next};
+      return {base + k, base + v, static_cast<int32_t>(start), count, true, next_keys(block, p)};
     }
-    if (count < kKvPage)
-      std::memset(block.t.k_page, 0, static_cast<size_t>(kKvPage * a_.k_dim) * sizeof(float));
+    if (count % kKvLanes != 0)  // the rest of its last block
+      std::memset(block.t.k_page + key_at(0, count / kKvLanes * kKvLanes, a_.k_dim), 0,
+                  static_cast<size_t>(kKvLanes * a_.k_dim) * sizeof(float));
     StorePage store{a_.k_dim,
                     values ? a_.v_dim : 0,
                     static_cast<int32_t>(s_.v_stride),
@@ -313,7 +324,7 @@ class Runner {
                     block.t.k_page,
                     block.t.v_page};
     kernels_.store_f32(store);
-    return {block.t.k_page, block.t.v_page, static_cast<int32_t>(start), count, 0, 0};
+    return {block.t.k_page, block.t.v_page, static_cast<int32_t>(start), count, false, {}};
   }
 
   void attend(Block& block, int64_t from, int64_t to, const Partial& rows) const {

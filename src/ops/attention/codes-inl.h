@@ -62,7 +62,7 @@ CYB_INLINE uint16_t block_scale(float top, float odd) {
 }
 
 // Up to sixteen dimensions of a key and as many half a head further on: n and n2 values from x and x2, to
-// codes 64 apart; a scale for each four and their partners, 64 apart too.
+// codes kKvLanes apart; a scale for each four and their partners, as far apart.
 CYB_INLINE void encode_key(const float* x, int32_t n, const float* x2, int32_t n2, int8_t* codes,
                            int8_t* codes2, uint16_t* scales) {
   const Vec a = load_first(x, n), b = n2 > 0 ? load_first(x2, n2) : set1(0.0f), zero = set1(0.0f);
@@ -78,14 +78,14 @@ CYB_INLINE void encode_key(const float* x, int32_t n, const float* x2, int32_t n
     const uint16_t scale = block_scale(most, sum);
     const float s = scale_value(scale);
     for (int32_t i = 0; i < kKvKeyStep; ++i) by[j + i] = s > 0.0f ? 1.0f / s : 0.0f;
-    if (j < n) scales[j / kKvKeyStep * 64] = scale;
+    if (j < n) scales[j / kKvKeyStep * kKvLanes] = scale;
   }
   alignas(64) int8_t lanes[16], lanes2[16];
   const Vec f = load(by);
   store_codes(lanes, if_less(zero, f, a * f, zero));
   store_codes(lanes2, if_less(zero, f, b * f, zero));
-  for (int32_t j = 0; j < n; ++j) codes[j * 64] = lanes[j];
-  for (int32_t j = 0; j < n2; ++j) codes2[j * 64] = lanes2[j];
+  for (int32_t j = 0; j < n; ++j) codes[j * kKvLanes] = lanes[j];
+  for (int32_t j = 0; j < n2; ++j) codes2[j * kKvLanes] = lanes2[j];
 }
 
 // One block of a value: n numbers from x.

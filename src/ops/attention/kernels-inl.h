@@ -38,21 +38,21 @@ template <class T>
 static void store_page(const StorePage& a) {
   // Whole blocks of 16 floats of 16 keys are turned at once.
   int32_t turned = 0;
-  const int32_t turned_dims = sizeof(T) == 4 ? a.k_dim / 16 * 16 : 0;
+  const int32_t turned_dims = sizeof(T) == 4 && a.entry % kKvLanes == 0 ? a.k_dim / 16 * 16 : 0;
   if constexpr (sizeof(T) == 4)
     for (; turned_dims > 0 && turned + 16 <= a.count; turned += 16)
       for (int32_t d = 0; d < turned_dims; d += 16)
         transpose16(a.k + turned * a.k_step + d, a.k_step,
-                    static_cast<T*>(a.k_page) + d * 64 + a.entry + turned, 64);
+                    static_cast<T*>(a.k_page) + key_at(d, a.entry + turned, a.k_dim), kKvLanes);
   for (int32_t i = 0; i < a.count; ++i) {
     const int32_t entry = a.entry + i;
     const float* k = a.k + i * a.k_step;
-    T* to_k = static_cast<T*>(a.k_page) + entry;
+    T* to_k = static_cast<T*>(a.k_page) + key_at(0, entry, a.k_dim);
     for (int32_t d = i < turned ? turned_dims : 0; d < a.k_dim; d += 16) {
       const int32_t n = a.k_dim - d < 16 ? a.k_dim - d : 16;
       alignas(64) T lanes[16];
       store_one(lanes, load_first(k + d, n));
-      for (int32_t j = 0; j < n; ++j) to_k[(d + j) * 64] = lanes[j];
+      for (int32_t j = 0; j < n; ++j) to_k[(d + j) * kKvLanes] = lanes[j];
     }
     const float* v = a.v + i * a.v_step;
     T* to_v = static_cast<T*>(a.v_page) + int64_t{entry} * a.v_stride;
@@ -73,8 +73,8 @@ static void store_page_q8(const StorePage& a) {
     for (int32_t d = 0; d < half; d += 16) {
       const int32_t left = half - d, left2 = a.k_dim - half - d;
       encode_key(k + d, left < 16 ? left : 16, k + half + d, left2 < 16 ? left2 : 16,
-                 k_codes + int64_t{d} * 64 + entry, k_codes + int64_t{half + d} * 64 + entry,
-                 k_scales + d / kKvKeyStep * 64 + entry);
+                 k_codes + key_at(d, entry, a.k_dim), k_codes + key_at(half + d, entry, a.k_dim),
+                 k_scales + key_at(d / kKvKeyStep, entry, key_blocks(a.k_dim)));
     }
     const float* v = a.v + i * a.v_step;
     for (int32_t d = 0, b = 0; d < a.v_dim; d += kKvBlock, ++b)
@@ -90,28 +90,25 @@ static void expand_q8(const ExpandPage& a) {
   const auto* k_scales = reinterpret_cast<const uint16_t*>(k + int64_t{a.k_dim} * 64);
   const auto* v_scales = reinterpret_cast<const uint16_t*>(v + int64_t{a.v_stride} * 64);
   const int32_t v_blocks = value_blocks(a.v_stride);
-  for (int32_t d0 = 0; d0 < a.k_dim;) {
-    const int32_t end = key_block_end(d0, a.k_dim);
-    Vec scale[4];
-    CYB_UNROLL for (int j = 0; j < 4; ++j) scale[j] =
-        load_scales(k_scales + key_block(d0, a.k_dim) * 64 + 16 * j);
-    for (int32_t d = d0; d < end; ++d)
-      CYB_UNROLL for (int j = 0; j < 4; ++j)
-          store(a.k_page + int64_t{d} * 64 + 16 * j, load16(k + int64_t{d} * 64 + 16 * j) * scale[j]);
-    d0 = end;
-  }
+  const int32_t k_blocks = key_blocks(a.k_dim);
+  for (int32_t i = 0; i < a.count; i += kKvLanes)
+    for (int32_t d = 0; d < a.k_dim;) {
+      const int32_t end = key_block_end(d, a.k_dim);
+      const Vec scale = load_scales(k_scales + key_at(key_block(d, a.k_dim), i, k_blocks));
+      for (; d < end; ++d) store(a.k_page + key_at(d, i, a.k_dim), load16(k + key_at(d, i, a.k_dim)) * scale);
+    }
   for (int32_t i = 0; i < a.count; ++i, v_scales += v_blocks)
     for (int32_t d = 0; d < a.v_stride; d += 16)
       store(a.v_page + int64_t{i} * a.v_stride + d,
             load16(v + int64_t{i} * a.v_stride + d) * set1(scale_value(v_scales[d / kKvBlock])));
 }
 
-// Asks for what a pass over `bytes` bytes at p will want `ahead` bytes further on. The hardware does not see
-// beyond a page, and one query leaves no time to wait for the next.
-template <int kBytes>
-CYB_INLINE void fetch_ahead(const void* p, int64_t ahead) {
-  const char* at = static_cast<const char*>(p) + ahead;
-  CYB_UNROLL for (int i = 0; i < kBytes; i += 64) __builtin_prefetch(at + i, 0, 2);
+// Asks for `kBytes` bytes of those that the next loop will read. The hardware does not see beyond a page, and
+// one query leaves no time to wait.
+template <int64_t kBytes>
+CYB_INLINE void fetch_ahead(const FetchedBytes& next, int64_t at) {
+  if (at < next.count)
+    CYB_UNROLL for (int64_t i = 0; i < kBytes; i += 64) __builtin_prefetch(next.at + at + i, 0, 2);
 }
 
 template <class T>
@@ -125,8 +122,9 @@ static __attribute__((noinline)) void plain_scores(const float* q, int32_t k_dim
   for (int b = 0; b < 64; b += 16) {
     Vec acc = set1(0.0f);
     for (int32_t d = 0; d < k_dim; ++d) {
-      Vec x = load16(k + d * 64 + b);
-      if constexpr (kCoded<T>) x = x * load_scales(scales + key_block(d, k_dim) * 64 + b);
+      Vec x = load16(k + key_at(d, b, k_dim));
+      if constexpr (kCoded<T>)
+        x = x * load_scales(scales + key_at(key_block(d, k_dim), b, key_blocks(k_dim)));
       acc = fma(set1(q[d]), x, acc);
     }
     store(scores + b, acc);
@@ -148,29 +146,32 @@ static __attribute__((noinline)) void plain_values(const float* p, const T* v, c
   }
 }
 
+// `column` and `scales` are those of the first block of positions.
 template <int kRows, int kBlocks, class T>
 CYB_INLINE void scores_at(const float* const* q, int32_t k_dim, const T* column, const uint16_t* scales,
-                          int64_t ahead, float* scores) {
+                          FetchedBytes next, int64_t fetched, float* scores) {
   const float* query[kRows];
   CYB_UNROLL for (int r = 0; r < kRows; ++r) query[r] = q[r];
   Vec acc[kRows][kBlocks];
   CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] =
       set1(0.0f);
+  constexpr int64_t kStep = kKvLanes * kBlocks * sizeof(T);
+  const int64_t block = key_at(0, kKvLanes, k_dim), scale_block = key_at(0, kKvLanes, key_blocks(k_dim));
   for (int32_t d = 0; d < k_dim;) {
     int32_t end = k_dim;
     Vec scale[kBlocks];
     if constexpr (kCoded<T>) {
       end = key_block_end(d, k_dim);
-      const uint16_t* at = scales + key_block(d, k_dim) * 64;
-      CYB_UNROLL for (int j = 0; j < kBlocks; ++j) scale[j] = load_scales(at + 16 * j);
+      const uint16_t* at = scales + key_at(key_block(d, k_dim), 0, 0);
+      CYB_UNROLL for (int j = 0; j < kBlocks; ++j) scale[j] = load_scales(at + j * scale_block);
     }
-    for (; d < end; ++d, column += 64) {
+    for (; d < end; ++d, column += kKvLanes, fetched += kStep) {
       Vec x[kBlocks];
       CYB_UNROLL for (int j = 0; j < kBlocks; ++j) {
-        x[j] = load16(column + 16 * j);
+        x[j] = load16(column + j * block);
         if constexpr (kCoded<T>) x[j] = x[j] * scale[j];
       }
-      fetch_ahead<16 * kBlocks * sizeof(T)>(column, ahead);
+      fetch_ahead<kStep>(next, fetched);
       CYB_UNROLL for (int r = 0; r < kRows; ++r) {
         const Vec w = set1(query[r][d]);
         CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] = fma(w, x[j], acc[r][j]);
@@ -183,40 +184,47 @@ CYB_INLINE void scores_at(const float* const* q, int32_t k_dim, const T* column,
 
 // scores[r][64] = Σ_d q[r][d]·k[d][·] for one tile; only the first `columns` matter.
 template <int kRows, class T>
-CYB_INLINE void tile_scores(const float* const* q, int32_t k_dim, const T* k, int64_t ahead, int32_t columns,
-                            float* scores) {
+CYB_INLINE void tile_scores(const float* const* q, int32_t k_dim, const T* k, const FetchedBytes& next,
+                            int32_t columns, float* scores) {
   const auto* scales = reinterpret_cast<const uint16_t*>(k + int64_t{k_dim} * 64);
   if constexpr (kPlain) {
     for (int r = 0; r < kRows; ++r) plain_scores(q[r], k_dim, k, scales, scores + r * 64);
   } else {
     constexpr int kBlocks = blocks_beside(kRows);
+    const int32_t blocks = key_blocks(k_dim);
+    const auto run = [&](auto form, int32_t b) __attribute__((always_inline)) {
+      scores_at<kRows, decltype(form)::value>(
+          q, k_dim, k + key_at(0, b, k_dim), scales + key_at(0, b, blocks), next,
+          key_at(0, b, k_dim) * static_cast<int64_t>(sizeof(T)), scores + b);
+    };
     int32_t b = 0;
     for (; columns - b > 16 * (kBlocks - 1); b += 16 * kBlocks)
-      scores_at<kRows, kBlocks>(q, k_dim, k + b, scales + b, ahead, scores + b);
+      run(std::integral_constant<int, kBlocks>(), b);
     if constexpr (kBlocks > 2)
-      for (; columns - b > 16; b += 32) scores_at<kRows, 2>(q, k_dim, k + b, scales + b, ahead, scores + b);
+      for (; columns - b > 16; b += 32) run(std::integral_constant<int, 2>(), b);
     if constexpr (kBlocks > 1)
-      if (b < columns) scores_at<kRows, 1>(q, k_dim, k + b, scales + b, ahead, scores + b);
+      if (b < columns) run(std::integral_constant<int, 1>(), b);
   }
 }
 
 // `scales` are those of the page's first position, of the block that v is in.
 template <int kRows, int kBlocks, class T>
 CYB_INLINE void values_at(const float* p, const T* v, const uint16_t* scales, int32_t v_stride, int32_t begin,
-                          int32_t end, int64_t ahead, const float* alpha, float* out) {
+                          int32_t end, FetchedBytes next, int64_t fetched, const float* alpha, float* out) {
   static_assert(kBlocks == 1 || kBlocks % 2 == 0);  // a step of two or four begins with a block of codes
   const int32_t blocks = value_blocks(v_stride);
   Vec acc[kRows][kBlocks];
   CYB_UNROLL for (int r = 0; r < kRows; ++r) CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] =
       load(out + int64_t{r} * v_stride + 16 * j) * set1(alpha[r]);
   const T* row = v + int64_t{begin} * v_stride;
-  for (int32_t i = begin; i < end; ++i, row += v_stride) {
+  const int64_t step = int64_t{v_stride} * static_cast<int64_t>(sizeof(T));
+  for (int32_t i = begin; i < end; ++i, row += v_stride, fetched += step) {
     Vec x[kBlocks];
     CYB_UNROLL for (int j = 0; j < kBlocks; ++j) {
       x[j] = load16(row + 16 * j);
       if constexpr (kCoded<T>) x[j] = x[j] * set1(scale_value(scales[i * blocks + j / 2]));
     }
-    fetch_ahead<16 * kBlocks * sizeof(T)>(row, ahead);
+    fetch_ahead<16 * kBlocks * sizeof(T)>(next, fetched);
     CYB_UNROLL for (int r = 0; r < kRows; ++r) {
       const Vec w = set1(p[r * 64 + i]);
       CYB_UNROLL for (int j = 0; j < kBlocks; ++j) acc[r][j] = fma(w, x[j], acc[r][j]);
@@ -229,22 +237,24 @@ CYB_INLINE void values_at(const float* p, const T* v, const uint16_t* scales, in
 // out[r] = out[r]·alpha[r] + Σ_i p[r][i]·v[i], i in [begin, end).
 template <int kRows, class T>
 CYB_INLINE void tile_values(const float* p, const T* v, int32_t v_stride, int32_t begin, int32_t end,
-                            int64_t ahead, const float* alpha, float* out) {
+                            const FetchedBytes& next, const float* alpha, float* out) {
   const auto* scales = reinterpret_cast<const uint16_t*>(v + int64_t{v_stride} * 64);
   if constexpr (kPlain) {
     for (int r = 0; r < kRows; ++r)
       plain_values(p + r * 64, v, scales, v_stride, begin, end, alpha[r], out + int64_t{r} * v_stride);
   } else {
     constexpr int kBlocks = blocks_beside(kRows);
+    const auto run = [&](auto form, int32_t d) __attribute__((always_inline)) {
+      values_at<kRows, decltype(form)::value>(
+          p, v + d, scales + d / kKvBlock, v_stride, begin, end, next,
+          (int64_t{begin} * v_stride + d) * static_cast<int64_t>(sizeof(T)), alpha, out + d);
+    };
     int32_t d = 0;
-    for (; d + 16 * kBlocks <= v_stride; d += 16 * kBlocks)
-      values_at<kRows, kBlocks>(p, v + d, scales + d / kKvBlock, v_stride, begin, end, ahead, alpha, out + d);
+    for (; d + 16 * kBlocks <= v_stride; d += 16 * kBlocks) run(std::integral_constant<int, kBlocks>(), d);
     if constexpr (kBlocks > 2)
-      for (; d + 32 <= v_stride; d += 32)
-        values_at<kRows, 2>(p, v + d, scales + d / kKvBlock, v_stride, begin, end, ahead, alpha, out + d);
+      for (; d + 32 <= v_stride; d += 32) run(std::integral_constant<int, 2>(), d);
     if constexpr (kBlocks > 1)
-      for (; d < v_stride; d += 16)
-        values_at<kRows, 1>(p, v + d, scales + d / kKvBlock, v_stride, begin, end, ahead, alpha, out + d);
+      for (; d < v_stride; d += 16) run(std::integral_constant<int, 1>(), d);
   }
 }
 
@@ -404,13 +414,17 @@ CYB_INLINE bool sees(const AttendBlock& a, const AttendPage& page, Tile& t) {
 
 template <int kRows, class T>
 static void score_tile(const AttendBlock& a, const Tile& t, const AttendPage& page, float* scores) {
-  tile_scores<kRows>(a.q + t.first, a.k_dim, static_cast<const T*>(page.k), page.next_k, t.columns, scores);
+  FetchedBytes values;  // once is enough
+  if (page.far && t.first == 0)
+    values = {static_cast<const uint8_t*>(page.v),
+              int64_t{page.count} * a.v_stride * static_cast<int64_t>(sizeof(T))};
+  tile_scores<kRows>(a.q + t.first, a.k_dim, static_cast<const T*>(page.k), values, t.columns, scores);
 }
 template <int kRows, class T>
 static void value_tile(const AttendBlock& a, const Tile& t, const AttendPage& page, const float* scores,
                        const float* alpha) {
-  tile_values<kRows>(scores, static_cast<const T*>(page.v), a.v_stride, t.begin, t.end, page.next_v, alpha,
-                     a.out + int64_t{t.first} * a.v_stride);
+  tile_values<kRows>(scores, static_cast<const T*>(page.v), a.v_stride, t.begin, t.end,
+                     t.first == 0 ? page.next : FetchedBytes{}, alpha, a.out + int64_t{t.first} * a.v_stride);
 }
 
 template <class T>
@@ -462,7 +476,7 @@ static void probs_page(const AttendBlock& a, const AttendProbs& p, const AttendP
     CYB_UNROLL for (int j = 0; j < 4; ++j) acc[j] = set1(0.0f);
     for (int32_t d = 0; d < a.k_dim; ++d) {
       const Vec w = set1(a.q[r][d]);
-      CYB_UNROLL for (int j = 0; j < 4; ++j) acc[j] = fma(w, load16(k + d * 64 + 16 * j), acc[j]);
+      CYB_UNROLL for (int j = 0; j < 4; ++j) acc[j] = fma(w, load16(k + key_at(d, 16 * j, a.k_dim)), acc[j]);
     }
     CYB_UNROLL for (int j = 0; j < 4; ++j) store(scores + 16 * j, acc[j]);
     Vec s[4];

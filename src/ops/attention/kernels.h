@@ -27,7 +27,7 @@ struct StorePage {
   int64_t k_step;  // between positions
   const float* v;
   int64_t v_step;
-  void* k_page;  // [k_dim][64]
+  void* k_page;  // [4][k_dim][16]
   void* v_page;  // [64][v_stride]
 };
 
@@ -54,12 +54,19 @@ struct AttendBlock {
   float* out;  // [rows][v_stride], unnormalized
 };
 
+struct FetchedBytes {
+  const uint8_t* at = nullptr;
+  int64_t count = 0;
+};
+
 // One head of a page: positions [start, start + count), count <= 64, start a multiple of 64.
 struct AttendPage {
   const void *k, *v;
   int32_t start, count;
-  // How far behind k and v the next page lies in bytes, to fetch it ahead; 0: it does not matter.
-  int64_t next_k, next_v;
+  // Whether k and v may lie far away: values are fetched while scores are computed, what is read next while
+  // values are summed.
+  bool far;
+  FetchedBytes next;
 };
 
 // Final values that probabilities are made from, and where row r's go (null: not wanted): out[r][j].
@@ -70,7 +77,7 @@ struct AttendProbs {
   int64_t columns;
 };
 
-// One head of a q8 page as f32: K [k_dim][64], V [64][v_stride].
+// One head of a q8 page as f32: K [4][k_dim][16], V [64][v_stride].
 struct ExpandPage {
   int32_t k_dim, v_stride, count;
   const void *k, *v;

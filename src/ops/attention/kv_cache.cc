@@ -151,10 +151,13 @@ int64_t KvCache::recompute_from(int slot, int64_t n) const {
 void KvCache::clear_tail(uint8_t* page, int64_t used) const {
   if (used >= kKvPage) return;
   const size_t tail = static_cast<size_t>(kKvPage - used);
-  // Entries [used, 64) of `rows` rows whose positions are adjacent, and of a plane whose positions are rows.
+  // Entries [used, 64) of `rows` rows of keys or their scales, and of a plane whose positions are rows.
   const auto columns = [&](uint8_t* at, int64_t rows, int64_t bytes) {
-    for (int64_t row = 0; row < rows; ++row)
-      std::memset(at + (row * kKvPage + used) * bytes, 0, tail * static_cast<size_t>(bytes));
+    const int64_t inside = used % kKvLanes;
+    for (int64_t row = 0; inside != 0 && row < rows; ++row)
+      std::memset(at + key_at(row, used, rows) * bytes, 0, static_cast<size_t>((kKvLanes - inside) * bytes));
+    const int64_t whole = key_at(0, round_up<int64_t>(used, kKvLanes), rows);
+    std::memset(at + whole * bytes, 0, static_cast<size_t>((rows * kKvPage - whole) * bytes));
   };
   const auto rows = [&](uint8_t* at, int64_t width) {
     std::memset(at + used * width, 0, tail * static_cast<size_t>(width));

@@ -15,7 +15,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "saved states are little-endian");
 
-constexpr std::array<char, 8> kMagic = {'C', 'Y', 'B', 'K', 'V', '0', '1', '\n'};
+constexpr std::array<char, 8> kMagic = {'C', 'Y', 'B', 'K', 'V', '0', '2', '\n'};
 
 struct Header {
   std::array<char, 8> magic;

@@ -24,8 +24,9 @@ double state_element(const KvLayout& layout, const uint8_t* base, int64_t index,
 double key(const SdpaArgs& a, int64_t b, int64_t j, int64_t h, int64_t d) {
   if (!a.state) return a.k.data[b * a.k.batch + j * a.k.row + h * a.k.head + d];
   const uint8_t* page = a.state[b].pages[j / kKvPage];
-  return state_element(a.layout, page + a.layout.k_offset(h), d * kKvPage + j % kKvPage, a.layout.k_codes(),
-                       key_block(static_cast<int32_t>(d), a.k_dim) * kKvPage + j % kKvPage);
+  return state_element(a.layout, page + a.layout.k_offset(h), key_at(d, j % kKvPage, a.k_dim),
+                       a.layout.k_codes(),
+                       key_at(key_block(static_cast<int32_t>(d), a.k_dim), j % kKvPage, key_blocks(a.k_dim)));
 }
 
 double value(const SdpaArgs& a, int64_t b, int64_t j, int64_t h, int64_t d) {
