@@ -241,6 +241,28 @@ std::string with_folded_weights(const std::string& body, FusionLog* log) {
   return ir::print(program, {.weight_types = false});
 }
 
+#define W "weight @w: f32[8, 8]\nweight @b: f32[8]\n"
+
+const Pair kProducts[] = {
+    {"activation_and_bias", W X "a = matmul(x, @w, @b)\ny = gelu(a) form=tanh\n",
+     "y = fused_matmul(x, @w, @b) act=gelu_tanh\n"},
+    {"residual", W X "a = matmul(x, @w)\ny = add(a, x)\n", "y = fused_matmul(x, @w, _, x)\n"},
+    {"residual_of_two_products", W X "a = matmul(x, @w, @b)\nb = relu(x)\nc = matmul(b, @w)\ny = add(a, c)\n",
+     "a = matmul(x, @w, @b)\nb = relu(x)\ny = fused_matmul(b, @w, _, a)\n"},
+    {"what_others_read_stays",
+     W "graph main(x: f32[B, 8]) -> (a: f32[B, 8], y: f32[B, 8])\na = matmul(x, @w)\ny = relu(a)\n",
+     "a = matmul(x, @w)\ny = relu(a)\n"},
+    {"what_broadcasts_stays",
+     W "graph main(x: f32[B, 8], r: f32[1, 8]) -> (y: f32[B, 8])\na = matmul(x, @w)\ny = add(a, r)\n",
+     "a = matmul(x, @w)\ny = add(a, r)\n"},
+    {"a_product_of_values_stays",
+     "graph main(x: f32[B, 8], v: f32[8, 8]) -> (y: f32[B, 8])\na = matmul(x, v)\ny = relu(a)\n",
+     "a = matmul(x, v)\ny = relu(a)\n"},
+};
+INSTANTIATE_TEST_SUITE_P(Products, Passes, testing::ValuesIn(kProducts),
+                         [](const auto& i) { return i.param.name; });
+#undef W
+
 TEST(FoldWeights, ScaleAndShiftBecomeWeights) {
   FusionLog log;
   const std::string text = with_folded_weights(

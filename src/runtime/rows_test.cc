@@ -177,6 +177,36 @@ TEST(Rows, ProductsReadWeightsOfThreeAxes) {
   }
 }
 
+// The activation and the residual that a product's last step takes in are those of nodes of their own.
+TEST(Rows, FinishedProductsAreTheirParts) {
+  const char* parts[] = {"y = gelu(a)\n", "y = relu(a)\n", "y = add(x, a)\n",
+                         "b = silu(a)\nz = matmul(b, @w)\ny = add(z, x)\n"};
+  for (const char* rest : parts) {
+    const std::string text = std::string(
+                                 "ir 1\nweight @w: f32[37, 37]\n"
+                                 "graph main(x: f32[N, M, 37]) -> (y: f32[N, M, 37])\n"
+                                 "a = matmul(x, @w)\n") +
+                             rest;
+    const ir::Program program = ir::parse(text, "test");
+    const auto source = std::make_shared<OneWeight>(std::vector<int64_t>{37, 37});
+    Tensor x(DType::f32, {3, 5, 37});
+    for (size_t i = 0; i < 3 * 5 * 37; i++) x.at<float>(i) = static_cast<float>(i % 23) / 11 - 1;
+    auto reference = rows_testing::reference_backend();
+    auto fast = make_cpu_backend(2);
+    std::vector<Tensor> found[2];
+    for (size_t i = 0; i < 2; i++) {
+      WeightStore weights(source);
+      SessionOptions o;
+      o.backends = {i == 0 ? reference.get() : fast.get()};
+      Session session(program, weights, o);
+      const Tensor* inputs[] = {&x};
+      session.run("main", inputs, found[i]);
+    }
+    for (size_t i = 0; i < 3 * 5 * 37; i++)
+      EXPECT_NEAR(found[1][0].at<float>(i), found[0][0].at<float>(i), 1e-5) << rest;
+  }
+}
+
 TEST(Rows, EmbeddingsMayStandInPlaceOfTokens) {
   auto cpu = make_cpu_backend(1);
   const ir::Program program = ir::parse(R"(ir 1

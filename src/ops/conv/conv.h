@@ -79,16 +79,19 @@ struct ConvTransposedArgs {
   int64_t floats() const;            // of scratch for each thread
 };
 
-// A 1 × 1 convolution without pads or groups, of strides `row_step` / width and `step`.
+// A convolution without pads or groups whose windows do not overlap: 1 × 1, or patches as large as the
+// strides.
 struct PointwiseArgs {
   const float* x = nullptr;
   float* y = nullptr;
   const float* w =
-      nullptr;  // [block of pointwise_vectors · 16 output channels][in][channel], the last one narrower
-  int64_t batch = 1, in = 1, out = 1;
-  int64_t height = 1, width = 1, out_height = 1, out_width = 1;
-  int64_t step = 1, row_step = 1;  // floats of x between positions, between rows of them
-  int64_t chunks = 1, splits = 1;  // cuts of the positions (64 at most), of the channels
+      nullptr;  // [block of pointwise_vectors · 16 output channels][tap][channel], the last one narrower
+  int64_t batch = 1, taps = 1, out = 1;
+  const int64_t* offsets = nullptr;  // of tap k = (channel, kd, ky, kx) in x, from a position's first
+  int64_t image = 1;                 // floats of one x
+  int64_t out_depth = 1, out_height = 1, out_width = 1;
+  int64_t step = 1, row_step = 1, depth_step = 1;  // floats of x between positions, rows and planes of them
+  int64_t chunks = 1, splits = 1;                  // cuts of the positions (64 at most), of the channels
   ConvFinish finish;
   int64_t items() const { return batch * chunks * splits; }
 };

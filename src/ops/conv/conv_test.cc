@@ -368,6 +368,28 @@ TEST(ConvKernels, PointwiseIsTheDefinition) {
   }
 }
 
+// Windows as large as the strides, of one to three axes; what remains at the ends is not read.
+TEST(ConvKernels, PatchesAreTheDefinition) {
+  std::mt19937 r(9);
+  for (uint32_t seed = 0; seed < 18; seed++) {
+    TestCase t;
+    const int64_t axes = 1 + seed % 3, in = pick(r, 4, 9);
+    t.op = seed % 2 ? Op::FusedConv : axes == 1 ? Op::Conv1d : axes == 2 ? Op::Conv2d : Op::Conv3d;
+    t.x = {pick(r, 1, 2), in};
+    t.w = {16 * pick(r, 4, 6), in};
+    for (int64_t i = 0; i < axes; i++) {
+      const int64_t kernel = i + 1 == axes ? pick(r, 8, 17) : pick(r, 1, 4);
+      t.w.push_back(kernel);
+      t.strides.push_back(kernel);
+      t.x.push_back(kernel * pick(r, 1, i + 1 == axes ? 15 : 4) + pick(r, 0, static_cast<int>(kernel) - 1));
+    }
+    t.weight = true;
+    t.bias = pick(r, 0, 1);
+    if (t.op == Op::FusedConv) t.act = static_cast<ir::ConvActivation>(seed / 2 % 13);
+    check(t, seed, 6e-6);  // hundreds of taps
+  }
+}
+
 // Rows and columns cut into several blocks, chains longer than one, many channels.
 TEST(ConvKernels, LargeConvolutionsAreTheDefinition) {
   TestCase t;

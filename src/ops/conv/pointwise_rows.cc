@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel rows of 1 × 1 convolutions of few or strided positions.
+// Kernel rows of convolutions whose windows do not overlap, of few or strided positions.
 #include <algorithm>
+#include <vector>
 
 #include "base/checked.h"
 #include "ops/conv/conv_rows.h"
@@ -22,29 +23,35 @@ const char* reject(const Query& q) {
   const ir::ConvAttrs& a = conv_attrs(q.node);
   const ir::Type &x = *q.operands[0], &w = *q.operands[1];
   if (!w.is_concrete() || a.groups != 1 || !q.weight(1)) return "groups, or w is no weight of the file";
-  for (size_t i = 2; i < w.dims.size(); i++)
-    if (w.dims[i] != ir::Dim(1)) return "the kernel is not 1 x 1";
   for (int64_t p : a.pads)
     if (p != 0) return "with pads";
-  const int64_t in = w.dims[1].number(), out = w.dims[0].number();
-  if (in < 32 || out < 64 || out % 16 != 0) return "few channels";
-  if (!x.is_concrete()) return nullptr;
-  int64_t positions = 1;
-  bool strided = false;
-  for (size_t i = 2; i < x.dims.size(); i++) {
-    const int64_t stride = a.strides.empty() ? 1 : a.strides[i - 2];
-    if (i == 2 && x.dims.size() == 5 && stride != 1) return "of three axes with strides";
+  const size_t axes = w.dims.size() - 2;
+  bool point = true, patches = true, strided = false;
+  int64_t taps = w.dims[1].number();
+  for (size_t i = 0; i < axes; i++) {
+    const int64_t kernel = w.dims[i + 2].number(), stride = a.strides.empty() ? 1 : a.strides[i];
+    point = point && kernel == 1;
+    patches = patches && kernel == stride && (a.dilations.empty() || a.dilations[i] == 1);
     strided = strided || stride != 1;
-    positions *= ceil_div<int64_t>(x.dims[i].number(), stride);
+    taps *= kernel;
   }
-  if (strided && x.dims.size() == 5) return "of three axes with strides";
+  if (!point && !patches) return "windows overlap";
+  const int64_t out = w.dims[0].number();
+  if (taps < 32 || out < 64 || out % 16 != 0) return "few channels";
+  if (!x.is_concrete()) return nullptr;
+  // Other kernels fill their vectors with positions: all of them, of one row where there are strides.
+  int64_t positions = 1;
+  for (size_t i = strided ? axes - 1 : 0; i < axes; i++)
+    positions *= ceil_div<int64_t>(x.dims[i + 2].number(), a.strides.empty() ? 1 : a.strides[i]);
   const int64_t lanes = round_up<int64_t>(positions, 16);
-  return strided || (positions < 400 && lanes * 50 >= positions * 53) ? nullptr
-                                                                      : "vectors of positions are full";
+  return (strided && point) || (positions < 400 && lanes * 50 >= positions * 53)
+             ? nullptr
+             : "vectors of positions are full";
 }
 
 struct Prepared {
   PointwiseArgs args;
+  std::vector<int64_t> offsets;
 };
 
 template <Isa isa>
@@ -53,32 +60,40 @@ void prepare(Call& c) {
   const Geometry g = conv_geometry(c);
   PointwiseArgs& a = p->args;
   a.batch = g.batch;
-  a.in = g.in_channels;
+  a.taps = g.in_channels * g.taps();
   a.out = g.out_channels;
-  a.step = g.axes[2].stride;
-  if (a.step == 1 && g.axes[1].stride == 1) {
-    a.width = a.out_width = g.in_positions();
+  const int64_t row = g.axes[2].in, plane = g.axes[1].in * row;
+  a.image = g.in_channels * g.in_positions();
+  if (g.out_positions() == g.in_positions()) {
+    a.out_width = g.in_positions();
   } else {
-    a.height = g.axes[1].in;
-    a.width = g.axes[2].in;
+    a.out_depth = g.axes[0].out;
     a.out_height = g.axes[1].out;
     a.out_width = g.axes[2].out;
-    a.row_step = g.axes[1].stride * a.width;
+    a.step = g.axes[2].stride;
+    a.row_step = g.axes[1].stride * row;
+    a.depth_step = g.axes[0].stride * plane;
   }
-  const int64_t positions = a.out_height * a.out_width;
+  for (int64_t channel = 0; channel < g.in_channels; channel++)
+    for (int64_t z = 0; z < g.axes[0].kernel; z++)
+      for (int64_t i = 0; i < g.axes[1].kernel; i++)
+        for (int64_t j = 0; j < g.axes[2].kernel; j++)
+          p->offsets.push_back(channel * g.in_positions() + z * plane + i * row + j);
+  a.offsets = p->offsets.data();
+  const int64_t positions = g.out_positions();
   const int vectors = conv_kernels(isa).pointwise_vectors;
   const int64_t groups = ceil_div<int64_t>(a.out, 16), blocks = ceil_div<int64_t>(groups, vectors);
   a.chunks = std::max<int64_t>(1, ceil_div(positions, kChunk));
   const int64_t wanted = c.pool->threads() == 1 ? 1 : 4 * int64_t{c.pool->threads()};
   a.splits = std::clamp<int64_t>(ceil_div(wanted, std::max<int64_t>(1, a.batch * a.chunks)), 1, blocks);
   a.finish = conv_finish(c);
-  a.w = conv_weight(c.in[1])->packed((uint64_t{2} << 32) + static_cast<uint64_t>(vectors), groups * 16 * a.in,
-                                     [&](const float* w, float* to) {
+  a.w = conv_weight(c.in[1])->packed((uint64_t{2} << 32) + static_cast<uint64_t>(vectors),
+                                     groups * 16 * a.taps, [&](const float* w, float* to) {
                                        for (int64_t b = 0; b < groups; b += vectors) {
                                          const int64_t width = 16 * std::min<int64_t>(vectors, groups - b);
-                                         for (int64_t k = 0; k < a.in; k++)
+                                         for (int64_t k = 0; k < a.taps; k++)
                                            for (int64_t i = 0; i < width; i++)
-                                             *to++ = 16 * b + i < a.out ? w[(16 * b + i) * a.in + k] : 0.0f;
+                                             *to++ = 16 * b + i < a.out ? w[(16 * b + i) * a.taps + k] : 0.0f;
                                        }
                                      });
   c.prepared = std::move(p);
