@@ -5,9 +5,8 @@
 
 #include <type_traits>
 
-#include "ops/attention/codes-inl.h"
-#include "ops/attention/kernels.h"
-#include "ops/simd/math-inl.h"
+#include "ops/attention/pages-inl.h"
+#include "ops/attention/softmax-inl.h"
 
 #ifdef CYB_SIMD_TARGET
 HWY_BEFORE_NAMESPACE();
@@ -15,9 +14,6 @@ HWY_BEFORE_NAMESPACE();
 namespace cyb::CYB_SIMD {
 
 inline constexpr bool kPlain = kParts == 16;
-inline constexpr float kHidden = -__builtin_inff();
-// Softmax is computed with powers of two: logits and their maxima are multiples of ln 2.
-inline constexpr float kLog2E = 1.44269504088896341f;
 
 // How many blocks of sixteen positions (or dimensions) go beside `rows` accumulators: registers are 16 of 8
 // lanes on AVX2, 32 elsewhere.
@@ -25,82 +21,6 @@ constexpr int blocks_beside(int rows) {
   if (kParts == 1) return 4;
   if (kParts == 2) return rows == 1 ? 4 : rows == 2 ? 2 : 1;
   return rows == 1 ? 4 : rows == 2 ? 2 : 1;
-}
-
-CYB_INLINE void store_one(uint16_t* p, Vec x) {
-  x = if_less(set1(65504.0f), x, set1(65504.0f), x);
-  x = if_less(x, set1(-65504.0f), set1(-65504.0f), x);
-  store_half(p, x);
-}
-CYB_INLINE void store_one(float* p, Vec x) { store(p, x); }
-
-template <class T>
-static void store_page(const StorePage& a) {
-  // Whole blocks of 16 floats of 16 keys are turned at once.
-  int32_t turned = 0;
-  const int32_t turned_dims = sizeof(T) == 4 && a.entry % kKvLanes == 0 ? a.k_dim / 16 * 16 : 0;
-  if constexpr (sizeof(T) == 4)
-    for (; turned_dims > 0 && turned + 16 <= a.count; turned += 16)
-      for (int32_t d = 0; d < turned_dims; d += 16)
-        transpose16(a.k + turned * a.k_step + d, a.k_step,
-                    static_cast<T*>(a.k_page) + key_at(d, a.entry + turned, a.k_dim), kKvLanes);
-  for (int32_t i = 0; i < a.count; ++i) {
-    const int32_t entry = a.entry + i;
-    const float* k = a.k + i * a.k_step;
-    T* to_k = static_cast<T*>(a.k_page) + key_at(0, entry, a.k_dim);
-    for (int32_t d = i < turned ? turned_dims : 0; d < a.k_dim; d += 16) {
-      const int32_t n = a.k_dim - d < 16 ? a.k_dim - d : 16;
-      alignas(64) T lanes[16];
-      store_one(lanes, load_first(k + d, n));
-      for (int32_t j = 0; j < n; ++j) to_k[(d + j) * kKvLanes] = lanes[j];
-    }
-    const float* v = a.v + i * a.v_step;
-    T* to_v = static_cast<T*>(a.v_page) + int64_t{entry} * a.v_stride;
-    for (int32_t d = 0; d < a.v_dim; d += 16)
-      store_one(to_v + d, load_first(v + d, a.v_dim - d));  // pads with zeros
-  }
-}
-
-static void store_page_q8(const StorePage& a) {
-  const int32_t half = key_half(a.k_dim), v_blocks = value_blocks(a.v_stride);
-  auto* k_codes = static_cast<int8_t*>(a.k_page);
-  auto* v_codes = static_cast<int8_t*>(a.v_page);
-  auto* k_scales = reinterpret_cast<uint16_t*>(k_codes + int64_t{a.k_dim} * 64);
-  auto* v_scales = reinterpret_cast<uint16_t*>(v_codes + int64_t{a.v_stride} * 64);
-  for (int32_t i = 0; i < a.count; ++i) {
-    const int64_t entry = a.entry + i;
-    const float* k = a.k + i * a.k_step;
-    for (int32_t d = 0; d < half; d += 16) {
-      const int32_t left = half - d, left2 = a.k_dim - half - d;
-      encode_key(k + d, left < 16 ? left : 16, k + half + d, left2 < 16 ? left2 : 16,
-                 k_codes + key_at(d, entry, a.k_dim), k_codes + key_at(half + d, entry, a.k_dim),
-                 k_scales + key_at(d / kKvKeyStep, entry, key_blocks(a.k_dim)));
-    }
-    const float* v = a.v + i * a.v_step;
-    for (int32_t d = 0, b = 0; d < a.v_dim; d += kKvBlock, ++b)
-      v_scales[entry * v_blocks + b] = encode_value(v + d, a.v_dim - d < kKvBlock ? a.v_dim - d : kKvBlock,
-                                                    v_codes + entry * a.v_stride + d);
-  }
-}
-
-// A page's head as f32, for many rows.
-static void expand_q8(const ExpandPage& a) {
-  const auto* k = static_cast<const int8_t*>(a.k);
-  const auto* v = static_cast<const int8_t*>(a.v);
-  const auto* k_scales = reinterpret_cast<const uint16_t*>(k + int64_t{a.k_dim} * 64);
-  const auto* v_scales = reinterpret_cast<const uint16_t*>(v + int64_t{a.v_stride} * 64);
-  const int32_t v_blocks = value_blocks(a.v_stride);
-  const int32_t k_blocks = key_blocks(a.k_dim);
-  for (int32_t i = 0; i < a.count; i += kKvLanes)
-    for (int32_t d = 0; d < a.k_dim;) {
-      const int32_t end = key_block_end(d, a.k_dim);
-      const Vec scale = load_scales(k_scales + key_at(key_block(d, a.k_dim), i, k_blocks));
-      for (; d < end; ++d) store(a.k_page + key_at(d, i, a.k_dim), load16(k + key_at(d, i, a.k_dim)) * scale);
-    }
-  for (int32_t i = 0; i < a.count; ++i, v_scales += v_blocks)
-    for (int32_t d = 0; d < a.v_stride; d += 16)
-      store(a.v_page + int64_t{i} * a.v_stride + d,
-            load16(v + int64_t{i} * a.v_stride + d) * set1(scale_value(v_scales[d / kKvBlock])));
 }
 
 // Asks for `kBytes` bytes of those that the next loop will read. The hardware does not see beyond a page, and
@@ -256,138 +176,6 @@ CYB_INLINE void tile_values(const float* p, const T* v, int32_t v_stride, int32_
     if constexpr (kBlocks > 1)
       for (; d < v_stride; d += 16) run(std::integral_constant<int, 1>(), d);
   }
-}
-
-// Whether raw scores become logits by more than a positive factor and a range.
-CYB_INLINE bool shaped(const AttendBlock& a) {
-  return a.soft_cap != 0.0f || a.slope || a.relative || a.bias || a.query_segment || !(a.scale > 0.0f);
-}
-
-// Then what row r's raw scores of a page become, in place, N · 16 of them: scale, soft-cap, biases, segments.
-template <int N>
-static __attribute__((noinline)) void shape_logits(const AttendBlock& a, int32_t r, int32_t start,
-                                                   float* scores) {
-  Vec s[N];
-  const Vec scale = set1(a.scale);
-  CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = load(scores + 16 * j) * scale;
-  if (a.soft_cap != 0.0f) {
-    const Vec cap = set1(a.soft_cap);
-    CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = soft_cap(s[j], cap);
-  }
-  const int32_t apart = start - a.position[r];  // j - i of the page's first key
-  if (a.slope) {
-    const Vec slope = set1(a.slope[r]);
-    CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = s[j] - slope * distance(apart + 16 * j);
-  }
-  if (a.relative) {
-    // Beyond the reach all values are equal, so that a page far away reads the end of the table.
-    const int32_t reach = a.relative_reach;
-    const int32_t at = apart < -reach - 64 ? -reach - 64 : apart > reach + 1 ? reach + 1 : apart;
-    CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = s[j] + load(a.relative[r] + at + 16 * j);
-  }
-  if (a.bias && a.bias[r]) {
-    const float* bias = a.bias[r] + start;
-    CYB_UNROLL for (int j = 0; j < N; ++j) {
-      const int64_t left = a.bias_columns - start - 16 * j;
-      if (left > 0) s[j] = s[j] + load_first(bias + 16 * j, left);
-    }
-  }
-  const Vec log2e = set1(kLog2E);
-  CYB_UNROLL for (int j = 0; j < N; ++j) store(scores + 16 * j, s[j] * log2e);
-  if (a.query_segment) {
-    const int64_t n = a.segment_columns - start < 16 * N ? a.segment_columns - start : 16 * N;
-    for (int64_t j = 0; j < n; ++j)
-      if (a.key_segment[r][start + j] != a.query_segment[r]) scores[j] = kHidden;
-  }
-}
-
-// What is left to multiply row_logits() with: the largest of them is that of the products too, and the
-// products are rounded once, with their difference from the largest.
-CYB_INLINE float logit_factor(const AttendBlock& a) { return shaped(a) ? 1.0f : a.scale * kLog2E; }
-
-// What row r's raw scores become before softmax, in place, up to logit_factor().
-template <int N>
-CYB_INLINE void row_logits(const AttendBlock& a, int32_t r, int32_t start, float* scores, Vec* s) {
-  if (shaped(a)) shape_logits<N>(a, r, start, scores);
-  CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = load(scores + 16 * j);
-  const int32_t from = a.from[r] - start, to = a.to[r] - start;
-  if (from > 0 || to < 16 * N) CYB_UNROLL for (int j = 0; j < N; ++j) {
-      s[j] = keep_range(s[j], from - 16 * j, to - 16 * j);
-      store(scores + 16 * j, s[j]);
-    }
-}
-
-// The sum of N blocks as four of which the rest are zeros.
-template <int N>
-CYB_INLINE Vec sum_blocks(const Vec* s) {
-  Vec all[4];
-  CYB_UNROLL for (int j = 0; j < 4; ++j) all[j] = j < N ? s[j] : set1(0.0f);
-  return (all[0] + all[1]) + (all[2] + all[3]);
-}
-
-// Tiles whose rows go through softmax together: its chains of steps are long, and more rows fill them.
-inline constexpr int kTilesAtOnce = 2;
-inline constexpr int kRowsAtOnce = kTilesAtOnce * kAttendTile;
-static_assert(kRowsAtOnce <= 16);
-
-CYB_INLINE Vec max_rows(const float* rows, int32_t count) {
-  const Vec low = max_rows8(rows);
-  return count <= 8 ? low : join8(low, max_rows8(rows + 8 * 16));
-}
-CYB_INLINE Vec add_rows(const float* rows, int32_t count) {
-  const Vec low = add_rows8(rows);
-  return count <= 8 ? low : join8(low, add_rows8(rows + 8 * 16));
-}
-
-// Turns the raw scores of some rows into 2^(s - max) in place, and their running values with them; alpha[r]
-// is the factor that what was summed so far takes. Positions beyond N · 16 would be hidden ones: they add
-// exact zeros.
-template <int N>
-static __attribute__((noinline)) void rows_softmax(const AttendBlock& a, int32_t first, int32_t rows,
-                                                   int32_t start, float* scores, float* alpha) {
-  alignas(64) float folds[16 * 16];  // a row's sixteen maxima, then sums
-  for (int32_t r = rows; r % 8 != 0; ++r) store(folds + r * 16, set1(0.0f));
-  alignas(64) float top[16];
-  for (int32_t r = 0; r < rows; ++r) {
-    Vec s[N];
-    row_logits<N>(a, first + r, start, scores + r * 64, s);
-    Vec most = s[0];
-    CYB_UNROLL for (int j = 1; j < N; ++j) most = vmax(most, s[j]);
-    store(folds + r * 16, most);
-  }
-  const Vec scale = set1(logit_factor(a));
-  // Of all rows at once.
-  const Vec old = load_first(a.max + first, rows), page = max_rows(folds, rows) * scale;
-  const Vec now = if_less(old, page, page, old);
-  const Vec factor = if_equal(now, old, set1(1.0f), exp2_negative(old - now));
-  store(top, now);
-  store(alpha, factor);
-  store_first(a.max + first, now, rows);
-  for (int32_t r = 0; r < rows; ++r) {
-    Vec s[N];
-    CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = load(scores + r * 64 + 16 * j);
-    if (top[r] - top[r] != 0.0f) {
-      // Nothing seen, or NaN and infinities, which have to reach the result.
-      const float all = top[r] == kHidden ? reduce_add(sum_blocks<N>(s)) : __builtin_nanf("");
-      const Vec p = set1(all == all ? 0.0f : all);
-      CYB_UNROLL for (int j = 0; j < N; ++j) store(scores + r * 64 + 16 * j, p);
-      store(folds + r * 16, p);
-      continue;
-    }
-    const Vec most = set1(-top[r]);
-    CYB_UNROLL for (int j = 0; j < N; ++j) {
-      s[j] = exp2_negative(fma(s[j], scale, most));
-      store(scores + r * 64 + 16 * j, s[j]);
-    }
-    store(folds + r * 16, sum_blocks<N>(s));
-  }
-  store_first(a.sum + first, fma(load_first(a.sum + first, rows), factor, add_rows(folds, rows)), rows);
-}
-
-static __attribute__((noinline)) float exp2_one(float x) {
-  alignas(64) float lanes[16];
-  store(lanes, exp2_negative(set1(x)));
-  return lanes[0];
 }
 
 // Rows [first, first + rows) of a block, and which positions of the page some of them sees.
