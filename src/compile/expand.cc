@@ -163,7 +163,7 @@ class Expander {
         std::vector<ValueId> operands = {n.operands[0], n.operands[1]};
         if (n.operands.size() > 2 && n.operands[2] != kNone) operands.push_back(n.operands[2]);
         ValueId y = add(Op::Matmul, std::move(operands), MatmulAttrs{});
-        if (n.operands.size() > 3) y = add(Op::Add, {n.operands[3], y}, NoAttrs{});
+        if (n.operands.size() > 3 && n.operands[3] != kNone) y = add(Op::Add, {n.operands[3], y}, NoAttrs{});
         rename_last(activate(n.as<FusedMatmulAttrs>().act, y), n.results[0]);
         return true;
       }

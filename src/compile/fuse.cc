@@ -25,7 +25,8 @@ class Fuser : public Rewriter {
   }
 
  private:
-  bool same_dims(ValueId a, ValueId b) { return graph.value(a).type == graph.value(b).type; }
+  // Of open axes only those of one name are the same for certain: others may broadcast in the run.
+  bool same_dims(ValueId a, ValueId b) { return same_type(a, b, true); }
 
   // act(a) · b → swi_glu, ge_glu.
   void gated_activations() {
@@ -147,6 +148,7 @@ class Fuser : public Rewriter {
           std::vector<ValueId> operands = p->operands;
           operands.resize(3, kNone);
           operands.push_back(node.operands[1 - side]);
+          if (node.backend.empty()) node.backend = p->backend;
           become(node, Op::FusedMatmul, std::move(operands), FusedMatmulAttrs{});
           log["matmul + residual"]++;
           break;
@@ -154,6 +156,7 @@ class Fuser : public Rewriter {
       } else if (const auto act = activation_of(node)) {
         const Node* p = product(node.operands[0]);
         if (!p) continue;
+        if (node.backend.empty()) node.backend = p->backend;
         become(node, Op::FusedMatmul, std::vector<ValueId>(p->operands), FusedMatmulAttrs{*act});
         log["matmul + activation"]++;
       }

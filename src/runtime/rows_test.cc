@@ -180,6 +180,7 @@ TEST(Rows, ProductsReadWeightsOfThreeAxes) {
 // The activation and the residual that a product's last step takes in are those of nodes of their own.
 TEST(Rows, FinishedProductsAreTheirParts) {
   const char* parts[] = {"y = gelu(a)\n", "y = relu(a)\n", "y = add(x, a)\n",
+                         "y = fused_matmul(x, @w, _, _) act=tanh\n",
                          "b = silu(a)\nz = matmul(b, @w)\ny = add(z, x)\n"};
   for (const char* rest : parts) {
     const std::string text = std::string(

@@ -11,10 +11,17 @@ Type product(const InferContext& c, int x, int w) {
   const Type& a = c.type(x);
   const Type& b = c.type(w);
   c.require(a.rank() >= 1 && b.rank() == 2, "needs x of rank ≥ 1 and a matrix");
+  c.require(a.dtype == b.dtype && is_float(a.dtype), "operands must be floats of one type");
   c.same(a.dims.back(), b.dims[1], "inner axes");
   Type t = a;
   t.dims.back() = b.dims[0];
   return t;
+}
+
+void check_bias(const InferContext& c, int operand, const Type& product) {
+  const Type& bias = c.type(operand);
+  c.require(bias.rank() == 1 && bias.dtype == product.dtype, "the bias must be a vector of the same type");
+  c.same(bias.dims[0], product.dims.back(), "bias and rows of w");
 }
 
 }  // namespace
@@ -70,14 +77,14 @@ void rule_fused_norm_matmul(InferContext& c) {
   if (c.has(1)) c.same(c.type(0).dims.back(), c.type(1).dims.back(), "x and the norm");
   for (int i = 0; i * 2 + 2 < c.operands(); i++) {
     const Type t = product(c, 0, i * 2 + 2);
-    if (c.has(i * 2 + 3)) c.same(c.type(i * 2 + 3).dims.at(0), t.dims.back(), "bias and rows of w");
+    if (c.has(i * 2 + 3)) check_bias(c, i * 2 + 3, t);
     c.result(i, t);
   }
 }
 
 void rule_fused_matmul(InferContext& c) {
   Type t = product(c, 0, 1);
-  if (c.has(2)) c.same(c.type(2).dims.at(0), t.dims.back(), "bias and rows of w");
+  if (c.has(2)) check_bias(c, 2, t);
   if (c.has(3)) {
     const Type& r = c.type(3);
     c.require(r.dtype == t.dtype && r.rank() == t.rank(), "the residual must be as the result");

@@ -47,7 +47,7 @@ struct FusedGluAttrs {
   }
 };
 
-// FusedMatmul: act(x·Wᵀ + bias + residual), the residual as the result.
+// FusedMatmul: act(x·Wᵀ + bias + residual), the residual shaped as the result.
 struct FusedMatmulAttrs {
   Activation act = Activation::none;
   template <class V>

@@ -33,6 +33,7 @@ const AttentionKernels& attention_kernels(Isa isa) {
 namespace {
 
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
+constexpr float kLog2E = 1.44269504088896341f;
 
 // Rows of a block: enough that a page of keys, once near, serves many; without a state it is also packed only
 // once for each block.
@@ -235,6 +236,13 @@ class Runner {
     return p;
   }
 
+  // Whether logits are more than scores times a positive factor.
+  bool shaped() const {
+    return a_.soft_cap != 0.0f || a_.alibi || a_.relative || a_.bias || a_.query_segments ||
+           !(a_.scale > 0x1p-100f);
+  }
+  float factor() const { return shaped() ? kLog2E : a_.scale * kLog2E; }
+
   // Gathers what the kernels have to know of each row.
   void gather(Block& block) const {
     ThreadScratch& t = block.t;
@@ -246,7 +254,7 @@ class Runner {
       t.q[r] = a_.q.data + block.b * a_.q.batch + query * a_.q.row + h * a_.q.head;
       const KeyRange seen = sdpa_visible(a_, block.b, i);
       t.from[r] = static_cast<int32_t>(seen.from);
-      t.to[r] = static_cast<int32_t>(seen.to);
+      t.to[r] = static_cast<int32_t>(a_.query_segments ? std::min(seen.to, a_.key_segment_columns) : seen.to);
       t.position[r] = static_cast<int32_t>(i);
       if (seen.from < seen.to) {
         block.from = std::min(block.from, seen.from);
@@ -267,6 +275,8 @@ class Runner {
     k.k_dim = a_.k_dim;
     k.v_stride = static_cast<int32_t>(s_.v_stride);
     k.q = t.q;
+    k.shaped = shaped();
+    k.factor = factor();
     k.scale = a_.scale;
     k.soft_cap = a_.soft_cap;
     k.from = t.from;
@@ -340,9 +350,11 @@ class Runner {
   }
 
   void finish(const Block& block, const Partial& rows) const {
-    for (int64_t r = 0; r < block.rows; ++r)
-      kernels_.finish(a_.sinks ? a_.sinks + head_of(block, r) : nullptr, rows.max + r, rows.sum + r,
+    for (int64_t r = 0; r < block.rows; ++r) {
+      const float sink = a_.sinks ? a_.sinks[head_of(block, r)] : kHidden;
+      kernels_.finish(shaped() ? sink : sink / a_.scale, factor(), rows.max + r, rows.sum + r,
                       rows.out + r * s_.v_stride, a_.v_dim, result_of(block, r));
+    }
   }
 
   void probabilities(Block& block, const Partial& rows) const {
@@ -380,8 +392,8 @@ class Runner {
     for (int64_t at = end; at < block.to; at = end) {
       end = std::min(block.to, (at / kKvSpan + 1) * kKvSpan);
       attend(block, at, end, block.t.span);
-      kernels_.merge(block.k.rows, block.k.v_stride, total.max, total.sum, total.out, block.t.span.max,
-                     block.t.span.sum, block.t.span.out);
+      kernels_.merge(block.k.rows, block.k.v_stride, factor(), total.max, total.sum, total.out,
+                     block.t.span.max, block.t.span.sum, block.t.span.out);
     }
     finish(block, total);
     if (a_.prob_count) probabilities(block, total);
@@ -404,7 +416,7 @@ class Runner {
     total.clear(block.rows, s_.v_stride);
     for (int64_t span = 0; span < spans_; ++span) {
       const Partial rows = Partial::at(partials_, index * spans_ + span, s_);
-      kernels_.merge(static_cast<int32_t>(block.rows), static_cast<int32_t>(s_.v_stride), total.max,
+      kernels_.merge(static_cast<int32_t>(block.rows), static_cast<int32_t>(s_.v_stride), factor(), total.max,
                      total.sum, total.out, rows.max, rows.sum, rows.out);
     }
     finish(block, total);

@@ -276,6 +276,38 @@ TEST(Sdpa, large_scores_do_not_overflow) {
   for (const Isa isa : isas()) EXPECT_LE(worst(run_sdpa(p.args, isa, 1), expected), 2e-2) << to_string(isa);
 }
 
+// Scores as large as they come: the largest has all the weight.
+TEST(Sdpa, scores_of_any_size_find_their_largest) {
+  std::vector<float> q{1}, k(20, -1e38f), v(20);
+  for (size_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>(i);
+  for (const float top : {1.0f, 3e9f, 1e10f, 1e12f, 1e20f, 3e38f})
+    for (const float cap : {0.0f, 1e38f}) {
+      k[1] = top;
+      SdpaArgs a;
+      a.queries = a.heads = a.kv_heads = a.k_dim = a.v_dim = 1;
+      a.keys = 20;
+      a.q = {q.data(), 1, 1, 1}, a.k = {k.data(), 20, 1, 1}, a.v = {v.data(), 20, 1, 1};
+      a.scale = 1;
+      a.soft_cap = cap;
+      for (const Isa isa : isas()) EXPECT_EQ(run_sdpa(a, isa, 1)[0], 1.0f) << top << ' ' << to_string(isa);
+    }
+}
+
+// The masks of exporters: the least finite number in place of -inf. A row of nothing else is a mean.
+TEST(Sdpa, a_row_masked_by_finite_numbers_is_a_mean) {
+  Random random(23);
+  for (const int64_t keys : {20, 700}) {
+    Problem p(random, 1, 2, keys, 1, 1, 16, 16);
+    std::vector<float> bias(static_cast<size_t>(2 * keys), -3.4028235e38f);
+    bias[3] = 0;  // the first row sees one key
+    p.args.bias = bias.data();
+    p.args.bias_columns = p.args.bias_row = keys;
+    const std::vector<float> expected = run_reference(p.args);
+    for (const Isa isa : isas())
+      EXPECT_LE(worst(run_sdpa(p.args, isa, 1), expected), tolerance(p.args, 1)) << to_string(isa);
+  }
+}
+
 // The definition itself, and the fast path, against PyTorch in f64.
 TEST(Sdpa, equals_torch_for_each_rule) {
   using testing::golden_floats;

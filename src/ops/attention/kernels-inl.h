@@ -229,12 +229,12 @@ static void attend_page(const AttendBlock& a, const AttendPage& page) {
     Tile tiles[kTilesAtOnce];
     int count = 0;
     int32_t rows = 0, columns = 0;
-    for (bool more = true; more && count < kTilesAtOnce && first < a.rows; first += width) {
+    for (; count < kTilesAtOnce && first < a.rows; first += width) {
       Tile& t = tiles[count];
       t.first = first;
       t.rows = a.rows - first < width ? a.rows - first : width;
       if (!sees(a, page, t)) {
-        more = count == 0;
+        if (count > 0) break;  // rows that go together stand together
         continue;
       }
       kScore[t.rows - 1](a, t, page, scores + rows * 64);
@@ -269,15 +269,15 @@ static void probs_page(const AttendBlock& a, const AttendProbs& p, const AttendP
     CYB_UNROLL for (int j = 0; j < 4; ++j) store(scores + 16 * j, acc[j]);
     Vec s[4];
     row_logits<4>(a, r, start, scores, s);
-    const Vec scale = set1(logit_factor(a)), top = set1(-p.max[r]), total = set1(p.sum[r]);
+    const Vec factor = set1(a.factor), top = set1(p.max[r]), total = set1(p.sum[r]);
     CYB_UNROLL for (int j = 0; j < 4; ++j)
-        store(scores + 16 * j, exp2_negative(fma(s[j], scale, top)) / total);
+        store(scores + 16 * j, exp2_negative((s[j] - top) * factor) / total);
     for (int32_t j = 0; j < count && start + j < p.columns; ++j) p.out[r][start + j] = scores[j];
   }
 }
 
-static void merge_spans(int32_t rows, int32_t v_stride, float* max, float* sum, float* out, const float* max2,
-                        const float* sum2, const float* out2) {
+static void merge_spans(int32_t rows, int32_t v_stride, float factor, float* max, float* sum, float* out,
+                        const float* max2, const float* sum2, const float* out2) {
   for (int32_t r = 0; r < rows; ++r) {
     if (sum2[r] == 0.0f) continue;
     float* o = out + int64_t{r} * v_stride;
@@ -289,8 +289,8 @@ static void merge_spans(int32_t rows, int32_t v_stride, float* max, float* sum, 
       continue;
     }
     const float now = max[r] < max2[r] ? max2[r] : max[r];
-    const float f1 = now == max[r] ? 1.0f : exp2_one(max[r] - now);
-    const float f2 = now == max2[r] ? 1.0f : exp2_one(max2[r] - now);
+    const float f1 = now == max[r] ? 1.0f : exp2_one((max[r] - now) * factor);
+    const float f2 = now == max2[r] ? 1.0f : exp2_one((max2[r] - now) * factor);
     max[r] = now;
     sum[r] = fma1(sum[r], f1, sum2[r] * f2);
     for (int32_t d = 0; d < v_stride; d += 16)
@@ -298,20 +298,20 @@ static void merge_spans(int32_t rows, int32_t v_stride, float* max, float* sum, 
   }
 }
 
-static void finish_row(const float* sink, float* max, float* sum, const float* out, int32_t v_dim,
+static void finish_row(float sink, float factor, float* max, float* sum, const float* out, int32_t v_dim,
                        float* result) {
-  float factor = 1.0f;
-  if (sink && *sink != kHidden) {
-    const float logit = *sink * kLog2E, now = *max < logit ? logit : *max;
-    factor = now == *max ? 1.0f : exp2_one(*max - now);
-    *sum = fma1(*sum, factor, now == logit ? 1.0f : exp2_one(logit - now));
+  float shrink = 1.0f;
+  if (sink != kHidden) {
+    const float now = *max < sink ? sink : *max;
+    shrink = now == *max ? 1.0f : exp2_one((*max - now) * factor);
+    *sum = fma1(*sum, shrink, now == sink ? 1.0f : exp2_one((sink - now) * factor));
     *max = now;
   }
   if (*sum == 0.0f) {
     for (int32_t d = 0; d < v_dim; ++d) result[d] = 0.0f;
     return;
   }
-  const Vec f = set1(factor / *sum);
+  const Vec f = set1(shrink / *sum);
   // Adding zero turns -0 into 0: which of them a sum of zeros gave depends on the pages that were skipped.
   for (int32_t d = 0; d < v_dim; d += 16) store_first(result + d, load(out + d) * f + set1(0.0f), v_dim - d);
 }

@@ -36,6 +36,10 @@ struct StorePage {
 struct AttendBlock {
   int32_t rows, k_dim, v_stride;
   const float* const* q;  // q[r][k_dim]
+  // Of a row, softmax sees its raw scores, or with `shaped` what scale, soft-cap, biases and segments make of
+  // them. The weight of s is 2^((s − max)·factor).
+  bool shaped;
+  float factor;  // log2(e), times the scale where that is all there is to the logits
   float scale;
   float soft_cap;       // 0: none
   const int32_t* from;  // row r sees positions from[r] <= j < to[r]
@@ -49,7 +53,7 @@ struct AttendBlock {
   const int32_t* query_segment;       // null: none
   const int32_t* const* key_segment;  // key_segment[r][j]
   int64_t segment_columns;
-  float* max;  // running maximum of logits · log2(e), -inf before any key
+  float* max;  // running maximum of s, -inf before any key
   float* sum;
   float* out;  // [rows][v_stride], unnormalized
 };
@@ -96,10 +100,12 @@ struct AttentionKernels {
   void (*probs_f16)(const AttendBlock&, const AttendProbs&, const AttendPage&);
   void (*probs_f32)(const AttendBlock&, const AttendProbs&, const AttendPage&);
   // Adds the span (max2, sum2, out2) to (max, sum, out), row by row.
-  void (*merge)(int32_t rows, int32_t v_stride, float* max, float* sum, float* out, const float* max2,
-                const float* sum2, const float* out2);
-  // Takes the sink logit into one row's max and sum and writes its v_dim results; zeros where sum is 0.
-  void (*finish)(const float* sink, float* max, float* sum, const float* out, int32_t v_dim, float* result);
+  void (*merge)(int32_t rows, int32_t v_stride, float factor, float* max, float* sum, float* out,
+                const float* max2, const float* sum2, const float* out2);
+  // Takes the sink (-inf: none), measured as max, into one row's max and sum and writes its v_dim results;
+  // zeros where sum is 0.
+  void (*finish)(float sink, float factor, float* max, float* sum, const float* out, int32_t v_dim,
+                 float* result);
 };
 
 const AttentionKernels& attention_kernels(Isa isa);

@@ -8,7 +8,7 @@
 
 namespace cyb {
 
-inline constexpr int64_t kKvPage = 64;  // positions of a page; page p holds positions [64p, 64p + 64)
+inline constexpr int64_t kKvPage = 64;   // positions of a page; page p holds positions [64p, 64p + 64)
 inline constexpr int64_t kKvLanes = 16;  // positions of a key's block: a new position touches few lines
 inline constexpr int64_t kKvSpan =
     512;  // positions of a span: softmax runs inside, spans are merged in order
@@ -33,14 +33,15 @@ CYB_KV_INLINE int32_t key_block_end(int32_t d, int32_t k_dim) {
   const int32_t end = begin + (d - begin) / kKvKeyStep * kKvKeyStep + kKvKeyStep;
   return end < limit ? end : limit;
 }
-// Where the dimension d of one position of a page stands among a head's keys; likewise a block of their scales.
+// Where the dimension d of one position of a page stands among a head's keys; likewise a block of their
+// scales.
 CYB_KV_INLINE int64_t key_at(int64_t d, int64_t position, int64_t k_dim) {
   return (position / kKvLanes * k_dim + d) * kKvLanes + position % kKvLanes;
 }
 #undef CYB_KV_INLINE
 
-// One page: K [heads][4][k_dim][16], then V [heads][64][v_stride]. Unused entries are zero. With q8 each head's
-// codes are followed by its scales: K [4][key_blocks][16], V [64][value_blocks].
+// One page: K [heads][4][k_dim][16], then V [heads][64][v_stride]. Unused entries are zero. With q8 each
+// head's codes are followed by its scales: K [4][key_blocks][16], V [64][value_blocks].
 struct KvLayout {
   int32_t heads = 0;
   int32_t k_dim = 0;

@@ -11,15 +11,9 @@ HWY_BEFORE_NAMESPACE();
 namespace cyb::CYB_SIMD {
 
 inline constexpr float kHidden = -__builtin_inff();
-// Softmax is computed with powers of two: logits and their maxima are multiples of ln 2.
-inline constexpr float kLog2E = 1.44269504088896341f;
 
-// Whether raw scores become logits by more than a positive factor and a range.
-CYB_INLINE bool shaped(const AttendBlock& a) {
-  return a.soft_cap != 0.0f || a.slope || a.relative || a.bias || a.query_segment || !(a.scale > 0.0f);
-}
-
-// Then what row r's raw scores of a page become, in place, N · 16 of them: scale, soft-cap, biases, segments.
+// What row r's raw scores of a page become with `shaped`, in place, N · 16 of them: scale, soft-cap, biases,
+// segments.
 template <int N>
 static __attribute__((noinline)) void shape_logits(const AttendBlock& a, int32_t r, int32_t start,
                                                    float* scores) {
@@ -48,8 +42,7 @@ static __attribute__((noinline)) void shape_logits(const AttendBlock& a, int32_t
       if (left > 0) s[j] = s[j] + load_first(bias + 16 * j, left);
     }
   }
-  const Vec log2e = set1(kLog2E);
-  CYB_UNROLL for (int j = 0; j < N; ++j) store(scores + 16 * j, s[j] * log2e);
+  CYB_UNROLL for (int j = 0; j < N; ++j) store(scores + 16 * j, s[j]);
   if (a.query_segment) {
     const int64_t n = a.segment_columns - start < 16 * N ? a.segment_columns - start : 16 * N;
     for (int64_t j = 0; j < n; ++j)
@@ -57,14 +50,10 @@ static __attribute__((noinline)) void shape_logits(const AttendBlock& a, int32_t
   }
 }
 
-// What is left to multiply row_logits() with: the largest of them is that of the products too, and the
-// products are rounded once, with their difference from the largest.
-CYB_INLINE float logit_factor(const AttendBlock& a) { return shaped(a) ? 1.0f : a.scale * kLog2E; }
-
-// What row r's raw scores become before softmax, in place, up to logit_factor().
+// What softmax sees of row r, also in place.
 template <int N>
 CYB_INLINE void row_logits(const AttendBlock& a, int32_t r, int32_t start, float* scores, Vec* s) {
-  if (shaped(a)) shape_logits<N>(a, r, start, scores);
+  if (a.shaped) shape_logits<N>(a, r, start, scores);
   CYB_UNROLL for (int j = 0; j < N; ++j) s[j] = load(scores + 16 * j);
   const int32_t from = a.from[r] - start, to = a.to[r] - start;
   if (from > 0 || to < 16 * N) CYB_UNROLL for (int j = 0; j < N; ++j) {
@@ -95,9 +84,9 @@ CYB_INLINE Vec add_rows(const float* rows, int32_t count) {
   return count <= 8 ? low : join8(low, add_rows8(rows + 8 * 16));
 }
 
-// Turns the raw scores of some rows into 2^(s - max) in place, and their running values with them; alpha[r]
-// is the factor that what was summed so far takes. Positions beyond N · 16 would be hidden ones: they add
-// exact zeros.
+// Turns the raw scores of some rows into 2^((s - max)·factor) in place, and their running values with them;
+// alpha[r] is the factor that what was summed so far takes. Positions beyond N · 16 would be hidden ones:
+// they add exact zeros.
 template <int N>
 static __attribute__((noinline)) void rows_softmax(const AttendBlock& a, int32_t first, int32_t rows,
                                                    int32_t start, float* scores, float* alpha) {
@@ -111,13 +100,13 @@ static __attribute__((noinline)) void rows_softmax(const AttendBlock& a, int32_t
     CYB_UNROLL for (int j = 1; j < N; ++j) most = vmax(most, s[j]);
     store(folds + r * 16, most);
   }
-  const Vec scale = set1(logit_factor(a));
+  const Vec factor = set1(a.factor);
   // Of all rows at once.
-  const Vec old = load_first(a.max + first, rows), page = max_rows(folds, rows) * scale;
+  const Vec old = load_first(a.max + first, rows), page = max_rows(folds, rows);
   const Vec now = if_less(old, page, page, old);
-  const Vec factor = if_equal(now, old, set1(1.0f), exp2_negative(old - now));
+  const Vec shrink = if_equal(now, old, set1(1.0f), exp2_negative((old - now) * factor));
   store(top, now);
-  store(alpha, factor);
+  store(alpha, shrink);
   store_first(a.max + first, now, rows);
   for (int32_t r = 0; r < rows; ++r) {
     Vec s[N];
@@ -130,14 +119,14 @@ static __attribute__((noinline)) void rows_softmax(const AttendBlock& a, int32_t
       store(folds + r * 16, p);
       continue;
     }
-    const Vec most = set1(-top[r]);
+    const Vec most = set1(top[r]);
     CYB_UNROLL for (int j = 0; j < N; ++j) {
-      s[j] = exp2_negative(fma(s[j], scale, most));
+      s[j] = exp2_negative((s[j] - most) * factor);
       store(scores + r * 64 + 16 * j, s[j]);
     }
     store(folds + r * 16, sum_blocks<N>(s));
   }
-  store_first(a.sum + first, fma(load_first(a.sum + first, rows), factor, add_rows(folds, rows)), rows);
+  store_first(a.sum + first, fma(load_first(a.sum + first, rows), shrink, add_rows(folds, rows)), rows);
 }
 
 static __attribute__((noinline)) float exp2_one(float x) {

@@ -23,6 +23,7 @@ struct TestCase {
   int64_t groups = 1;
   bool bias = false, residual = false, residual_last = false, weight = false, ceil = false, count_pad = false;
   ir::ConvActivation act = ir::ConvActivation::none;
+  ir::AutoPad auto_pad = ir::AutoPad::none;
   ir::PoolKind pool = ir::PoolKind::max;
 };
 
@@ -41,7 +42,8 @@ std::string describe(const TestCase& t) {
   list("more", t.more);
   return s + " groups " + std::to_string(t.groups) + (t.bias ? " bias" : "") +
          (t.residual ? " residual" : "") + (t.residual_last ? " last" : "") + (t.weight ? " weight" : "") +
-         (t.ceil ? " ceil" : "") + " act " + std::to_string(static_cast<int>(t.act));
+         (t.ceil ? " ceil" : "") + " auto_pad " + std::to_string(static_cast<int>(t.auto_pad)) + " act " +
+         std::to_string(static_cast<int>(t.act));
 }
 
 struct Built {
@@ -68,6 +70,7 @@ std::unique_ptr<Built> build(const TestCase& t, uint32_t seed) {
     a.pads = t.pads;
     a.dilations = t.dilations;
     a.groups = t.groups;
+    a.auto_pad = t.auto_pad;
   };
   ir::Node& n = b->node;
   n.op = t.op;
@@ -386,6 +389,7 @@ TEST(ConvKernels, PatchesAreTheDefinition) {
     t.weight = true;
     t.bias = pick(r, 0, 1);
     if (t.op == Op::FusedConv) t.act = static_cast<ir::ConvActivation>(seed / 2 % 13);
+    t.auto_pad = static_cast<ir::AutoPad>(seed % 4);
     check(t, seed, 6e-6);  // hundreds of taps
   }
 }

@@ -36,17 +36,18 @@ const char* reject(const Query& q) {
     taps *= kernel;
   }
   if (!point && !patches) return "windows overlap";
+  if (!point && a.auto_pad != ir::AutoPad::none && a.auto_pad != ir::AutoPad::valid) return "with pads";
   const int64_t out = w.dims[0].number();
   if (taps < 32 || out < 64 || out % 16 != 0) return "few channels";
   if (!x.is_concrete()) return nullptr;
-  // Other kernels fill their vectors with positions: all of them, of one row where there are strides.
-  int64_t positions = 1;
+  if (strided && point) return nullptr;
+  // Other kernels fill their vectors with consecutive positions: those of a row where there are strides, else
+  // all.
+  int64_t run = 1;
   for (size_t i = strided ? axes - 1 : 0; i < axes; i++)
-    positions *= ceil_div<int64_t>(x.dims[i + 2].number(), a.strides.empty() ? 1 : a.strides[i]);
-  const int64_t lanes = round_up<int64_t>(positions, 16);
-  return (strided && point) || (positions < 400 && lanes * 50 >= positions * 53)
-             ? nullptr
-             : "vectors of positions are full";
+    run *= ceil_div<int64_t>(x.dims[i + 2].number(), a.strides.empty() ? 1 : a.strides[i]);
+  const int64_t lanes = round_up<int64_t>(run, 16);
+  return run < 400 && lanes * 50 >= run * 53 ? nullptr : "vectors of positions are full";
 }
 
 struct Prepared {

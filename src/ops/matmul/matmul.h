@@ -62,7 +62,7 @@ struct MatmulArgs {
   float* y = nullptr;
   int64_t ldy = 0;
   const float* bias = nullptr;                   // [N]
-  const float* residual = nullptr;               // as y, which it may be
+  const float* residual = nullptr;               // rows ldy apart; may be y
   Activation activation = Activation::identity;  // of those without parameters; matmul_range() applies it
 };
 

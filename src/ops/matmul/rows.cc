@@ -291,6 +291,7 @@ void run_reference(Call& c) {
 // FusedMatmul, FusedNormMatmul and FusedSwiGlu.
 
 const char* reject_finished(const Query& q) {
+  if (const char* why = reject_not_f32(q)) return why;
   if (!q.weight(1) || !is_matrix(*q.weight(1))) return "the second operand is no weight matrix";
   return nullptr;
 }
@@ -303,6 +304,7 @@ void run_finished(Call& c) {
 }
 
 const char* reject_fused(const Query& q) {
+  if (const char* why = reject_not_f32(q)) return why;
   const size_t first = q.node.op == Op::FusedSwiGlu ? 1 : 2, step = q.node.op == Op::FusedSwiGlu ? 1 : 2;
   for (size_t i = first; i < q.operands.size(); i += step)
     if (!q.weight(i) || !is_matrix(*q.weight(i))) return "an operand is no weight matrix";

@@ -358,7 +358,7 @@ CYB_INLINE Vec fold_rows8(const float* rows, Op op) {
   }
   const auto first = fold_blocks(low, op), second = fold_blocks(high, op);
   Vec r = set1(0.0f);
-  const hn::FixedTag<float, 8> eight;
+  const hn::CappedTag<hn::TFromD<hn::DFromV<decltype(first)>>, 8> eight;  // fewer with NEON, unused there
   if constexpr (kParts == 4) {
     r.v[0] = first;
     r.v[1 % kParts] = second;
