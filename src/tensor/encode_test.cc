@@ -8,71 +8,13 @@
 #include <cstring>
 #include <random>
 
-#include "base/error.h"
 #include "tensor/decode.h"
-#include "tensor/encode_kernels.h"
+#include "tensor/encode_testing.h"
 
 namespace cyb {
 namespace {
 
-TensorSpec spec_of(Encoding encoding, std::vector<int64_t> shape, int tile = 0, std::vector<int> order = {}) {
-  TensorSpec s;
-  s.name = "t";
-  s.shape = std::move(shape);
-  s.encoding = encoding;
-  s.frac_bits = default_frac_bits(encoding);
-  s.tile = tile;
-  s.order = std::move(order);
-  return s;
-}
-
-template <class F>
-std::string message_of(F&& f, ErrorKind kind = ErrorKind::WeightFormat) {
-  try {
-    f();
-  } catch (const Error& e) {
-    EXPECT_EQ(to_string(e.kind()), std::string(to_string(kind)));
-    return e.message();
-  }
-  ADD_FAILURE() << "no error";
-  return "";
-}
-
-// Blocks that are hard in different ways, by number.
-std::vector<float> hard_values(int which, size_t n, std::mt19937& random) {
-  std::vector<float> x(n);
-  auto uniform = [&] { return static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f; };
-  const double scales[] = {1, 1e-2, 1e-30, 1e30, 3e-38, 1e-42, 3.3e4, 5e-3};
-  const double scale = scales[which % 8];
-  for (size_t i = 0; i < n; i++) {
-    float v = static_cast<float>(uniform() * scale);
-    switch (which / 8) {
-      case 1:
-        v = i / 32 % 3 == 0 ? 0.0f : v;
-        break;  // blocks of zeros
-      case 2:
-        v = i % 64 == 5 ? v * 200 : v * 0.01f;
-        break;  // one outlier
-      case 3:
-        v = static_cast<float>(v * std::pow(2.0, -static_cast<int>(i / 32 % 24)));
-        break;  // falling blocks
-      case 4:
-        v = std::fabs(v);
-        break;  // one sign
-      case 5:
-        v = i % 2 ? static_cast<float>(scale) : -static_cast<float>(scale);
-        break;  // both extremes
-      case 6:
-        v = i % 7 ? 0.0f : v;
-        break;  // sparse
-      default:
-        break;
-    }
-    x[i] = v;
-  }
-  return x;
-}
-constexpr int kHard = 7 * 8;
+using namespace testing;
 
 TEST(Encode, errors_stay_within_the_stated_bounds) {
   std::mt19937 random(7);
@@ -429,72 +371,6 @@ TEST(Encode, ternary_takes_three_values_and_scales_of_its_sibling) {
   EXPECT_NE(message_of([&] { decode(s, bytes, three); }, ErrorKind::ShapeMismatch), "");
   x[41] = 0.5f;
   EXPECT_NE(message_of([&] { encode_tensor(&s, x); }).find("0.5 at index 41"), std::string::npos);
-}
-
-TEST(Encode, check_codes_finds_every_kind_of_bad_code) {
-  auto broken = [](TensorSpec s, const std::vector<float>& x, size_t at, uint8_t value) {
-    std::vector<uint8_t> bytes = encode_tensor(&s, x);
-    check_codes(s, bytes);
-    bytes[at] = value;
-    return message_of([&] { check_codes(s, bytes); }, ErrorKind::InvalidFile);
-  };
-  const std::vector<float> x(3 * 40, 1.0f);
-  EXPECT_NE(broken(spec_of(Encoding::q8, {3, 40}), x, 2, 0x80).find("−128"), std::string::npos);
-  EXPECT_NE(broken(spec_of(Encoding::q8, {3, 40}), x, 34 + 2 + 8, 1).find("last block"), std::string::npos);
-  EXPECT_NE(broken(spec_of(Encoding::q8, {3, 40}, 8), x, 2 * 3, 1).find("padding rows have a scale"),
-            std::string::npos);
-  EXPECT_NE(broken(spec_of(Encoding::q8, {3, 40}, 8), x, 16 + 4 * 3, 1).find("padding rows are not zero"),
-            std::string::npos);
-  EXPECT_NE(broken(spec_of(Encoding::q4, {3, 40}, 8), x, 16 + 4 * 3, 0).find("padding rows are not zero"),
-            std::string::npos);
-  EXPECT_NE(broken(spec_of(Encoding::q4, {3, 40}), x, 18 + 2 + 8, 0).find("last block"), std::string::npos);
-  EXPECT_NE(broken(spec_of(Encoding::q4, {3, 40}), x, 18 + 2, 0x08).find("last block"), std::string::npos);
-  EXPECT_NE(broken(spec_of(Encoding::u16, {3, 40}, 8), x, 6, 1).find("padding rows"), std::string::npos);
-  EXPECT_NE(broken(spec_of(Encoding::u32, {3, 40}, 8), x, 12, 1).find("padding rows"), std::string::npos);
-  EXPECT_NE(broken(spec_of(Encoding::ternary, {3, 40}), x, 2, 0x03).find("forbidden"), std::string::npos);
-  EXPECT_NE(
-      broken(spec_of(Encoding::ternary, {3, 42}), std::vector<float>(126, 1.0f), 10, 0x55).find("padding"),
-      std::string::npos);
-  EXPECT_NE(broken(spec_of(Encoding::ternary, {3, 40}, 8), x, 12, 0x01).find("padding"), std::string::npos);
-  TensorSpec flag = spec_of(Encoding::u16, {3});
-  flag.type = DType::boolean;
-  flag.frac_bits = 0;
-  const std::vector<uint8_t> two = {2, 0, 0, 0, 0, 0};
-  EXPECT_NE(message_of([&] { check_codes(flag, two); }, ErrorKind::InvalidFile).find("no value of type bool"),
-            std::string::npos);
-  EXPECT_NE(message_of([&] { decode(spec_of(Encoding::u32, {1ll << 40}), two); }).find("has 6 bytes"),
-            std::string::npos);
-}
-
-TEST(Encode, every_instruction_set_gives_the_same_bits) {
-#if defined(__x86_64__)
-  if (&encode_kernels::table() == &encode_kernels::kBaseline) GTEST_SKIP() << "no AVX2 here";
-  const encode_kernels::Table& a = encode_kernels::kBaseline;
-  const encode_kernels::Table& b = encode_kernels::kAvx2;
-  std::mt19937 random(23);
-  for (int which = 0; which < kHard; which++) {
-    const std::vector<float> x = hard_values(which, 32 * 40, random);
-    ASSERT_EQ(a.max_bits(x.data(), 32 * 40 - 3), b.max_bits(x.data(), 32 * 40 - 3));
-    const double m = max_magnitude(x, "t");
-    for (const int mode : {0, 1, 2, 3}) {
-      int16_t scales[2][40] = {};
-      int8_t quants[2][32 * 40] = {};
-      int32_t fixed[2][32 * 40] = {};
-      encode_kernels::Errors errors[2];
-      for (int k = 0; k < 2; k++) {
-        const encode_kernels::Table& t = k ? b : a;
-        const int f = choose_frac_bits(mode == 3 ? Encoding::u32 : Encoding::q8, m);
-        if (mode == 0) t.q8(x.data(), 40, f, scales[k], quants[k], &errors[k]);
-        if (mode == 1 || mode == 2) t.q4(x.data(), 40, f, mode == 2, scales[k], quants[k], &errors[k]);
-        if (mode == 3) t.fixed(x.data(), 32 * 40 - 3, f, fixed[k], &errors[k]);
-      }
-      ASSERT_EQ(0, std::memcmp(scales[0], scales[1], sizeof scales[0]));
-      ASSERT_EQ(0, std::memcmp(quants[0], quants[1], sizeof quants[0]));
-      ASSERT_EQ(0, std::memcmp(fixed[0], fixed[1], sizeof fixed[0]));
-      ASSERT_EQ(0, std::memcmp(&errors[0], &errors[1], sizeof errors[0]));
-    }
-  }
-#endif
 }
 
 }  // namespace

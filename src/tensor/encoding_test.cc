@@ -10,23 +10,13 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/error.h"
 #include "tensor/decode.h"
-#include "tensor/encode.h"
+#include "tensor/encode_testing.h"
 
 namespace cyb {
 namespace {
 
-TensorSpec spec_of(Encoding encoding, std::vector<int64_t> shape, int tile = 0, std::vector<int> order = {}) {
-  TensorSpec s;
-  s.name = "t";
-  s.shape = std::move(shape);
-  s.encoding = encoding;
-  s.frac_bits = default_frac_bits(encoding);
-  s.tile = tile;
-  s.order = std::move(order);
-  return s;
-}
+using namespace testing;
 
 std::string refusal(const TensorSpec& spec) {
   try {

@@ -5,105 +5,16 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <random>
-#include <string>
-#include <vector>
+
+#include "ops/matmul/matmul_testing.h"
 
 namespace cyb {
 namespace {
 
-const int64_t kDepths[] = {1, 16, 31, 32, 33, 48, 56, 255, 256, 257, 300, 576, 1536};
-const int64_t kWidths[] = {1, 7, 8, 13, 16, 40, 64};
-const Encoding kEncodings[] = {Encoding::u32, Encoding::u16, Encoding::q8, Encoding::q4, Encoding::ternary};
-
-// A table of kernels: vectors, and dot products of bytes.
-struct Level {
-  Isa isa;
-  Dots dots = Dots::none;
-};
-using cyb::matmul_kernels;
-const MatmulKernels& matmul_kernels(Level level) { return matmul_kernels(level.isa, level.dots); }
-using cyb::to_string;
-const char* to_string(Level level) { return isa_name(level.isa, level.dots); }
-
-std::vector<Level> vector_isas() {
-  std::vector<Level> out;
-  for (Level level : {Level{Isa::avx2}, Level{Isa::avx2, Dots::avxvnni}, Level{Isa::avx512}, Level{Isa::avx512, Dots::amx}, Level{Isa::neon},
-                      Level{Isa::neon, Dots::neon_dot}, Level{Isa::neon, Dots::neon_i8mm}})
-    if (isa_runs_on(level.isa, detect_isa()) && dots_run(level.dots) && matmul_kernels(level).isa == level.isa)
-      out.push_back(level);
-  return out;
-}
-
-struct Random {
-  std::mt19937_64 bits;
-  explicit Random(uint64_t seed) : bits(seed) {}
-  uint64_t next() { return bits(); }
-  float uniform() { return static_cast<float>(static_cast<int64_t>(bits() >> 40) - (1 << 23)) * 0x1p-23f; }
-  float activation() { return bits() % 64 == 0 ? 0.0f : 2 * uniform(); }
-};
-
-// A random matrix row by row and tiled; the tiles' padding is garbage, which must not count.
-struct Weights {
-  std::vector<uint8_t> plain, tiles;
-  std::vector<float> row_scale;
-  WeightMatrix rows, tiled;
-};
-Weights make_weights(Encoding e, int64_t n, int64_t k, Random& random) {
-  Weights w;
-  w.plain.resize(weight_bytes(e, n, k, false));
-  for (uint8_t& b : w.plain) {
-    b = static_cast<uint8_t>(random.next());
-    if (e == Encoding::ternary) b &= static_cast<uint8_t>(~((b & 0x55) << 1));  // no code 11
-  }
-  const int frac_bits = e == Encoding::u32 ? 31 : e == Encoding::ternary ? 0 : 15;
-  w.rows = weight_matrix(e, w.plain.data(), n, k, frac_bits, false);
-  w.tiles.resize(weight_bytes(e, n, k, true));
-  w.tiled = w.rows;
-  w.tiled.tiled = true;
-  w.tiled.data = w.tiles.data();
-  const int64_t groups = (n + 7) / 8;
-  pack_tiles(w.rows, w.tiles.data(), 0, groups / 2);
-  pack_tiles(w.rows, w.tiles.data(), groups / 2, groups);
-  if (e == Encoding::ternary && random.next() % 3 != 0) {
-    const bool one = random.next() % 2;
-    for (int64_t i = 0; i < (one ? 1 : n); i++) w.row_scale.push_back(random.uniform() + 1.5f);
-    for (WeightMatrix* m : {&w.rows, &w.tiled})
-      m->row_scale = w.row_scale.data(), m->row_scale_stride = one ? 0 : 1;
-  }
-  return w;
-}
-
-std::vector<float> activations(int64_t m, int64_t ld, Random& random) {
-  std::vector<float> x(static_cast<size_t>(m * ld));
-  for (float& v : x) v = random.activation();
-  return x;
-}
-
-std::vector<Q8Block> quantized(const MatmulKernels& kernels, const std::vector<float>& x, int64_t m,
-                               int64_t ld, int64_t k) {
-  std::vector<Q8Block> out(static_cast<size_t>(m * q8_row_stride(k)));
-  ThreadPool pool(1);
-  quantize_rows(pool, kernels, x.data(), ld, m, k, out.data());
-  return out;
-}
-
-void expect_same_bits(const std::vector<float>& got, const std::vector<float>& want,
-                      const std::string& where) {
-  ASSERT_EQ(got.size(), want.size());
-  for (size_t i = 0; i < got.size(); i++)
-    ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(want[i]))
-        << where << ": element " << i << " is " << got[i] << ", scalar " << want[i];
-}
-
-std::string name(Level isa, Encoding e, bool q8, int64_t m, int64_t n, int64_t k) {
-  return std::string(to_string(isa)) + " " + to_string(e) + (q8 ? " q8 activations" : " f32 activations") +
-         " M " + std::to_string(m) + " N " + std::to_string(n) + " K " + std::to_string(k);
-}
+using namespace matmul_testing;
 
 TEST(Acts, VectorsRoundLikeScalarAndStayWithinHalfAStep) {
   Random random(1);
@@ -419,109 +330,6 @@ TEST(Matmul, FracBitsFromEndToEndOfTheirRange) {
         EXPECT_EQ(v, std::ldexp(4.0f, 20 + (frac_bits < 0 ? -30 : 30) - frac_bits)) << frac_bits;
     }
   }
-}
-
-// nn and nt forms, a transposed left side, batches that repeat an operand.
-TEST(Dense, VectorKernelsGiveTheScalarBits) {
-  Random random(8);
-  ThreadPool pool(2);
-  for (int64_t k : kDepths)
-    for (int64_t n : {1, 7, 16, 32, 45, 100})
-      for (int form = 0; form < 4; form++) {
-        DenseArgs args;
-        args.m = std::vector<int64_t>{1, 2, 7, 25, 40}[random.next() % 5];
-        args.n = n;
-        args.k = k;
-        args.batch[0] = 2;
-        args.batch[1] = 3;
-        const std::vector<float> a = activations(6 * args.m, k + 1, random),
-                                 b = activations(2 * (n + 2), k + 2, random);
-        const std::vector<float> bias = activations(1, n, random),
-                                 before = activations(6 * args.m, n, random);
-        args.a = a.data();
-        args.a_m = form & 2 ? 1 : k + 1;
-        args.a_k = form & 2 ? args.m : 1;
-        args.a_batch[0] = 3 * args.m * k;
-        args.a_batch[1] = args.m * k;
-        args.b = b.data();
-        args.b_k = form & 1 ? 1 : n + 1;
-        args.b_n = form & 1 ? k + 1 : 1;
-        args.b_batch[1] = 0;
-        args.b_batch[0] = (n + 1) * k;
-        args.y_m = n;
-        args.y_batch[0] = 3 * args.m * n;
-        args.y_batch[1] = args.m * n;
-        if (random.next() % 2) args.bias = bias.data();
-        args.accumulate = random.next() % 2;
-        std::vector<float> want = before;
-        args.y = want.data();
-        dense_run(pool, matmul_kernels(Isa::scalar), args);
-        args.y = const_cast<float*>(before.data());
-        std::vector<double> exact(want.size()), bound(want.size());
-        dense_reference(args, exact.data(), bound.data());
-        const double ulps = 4 * std::max(1.0, std::sqrt(static_cast<double>(k)) / 4) * 0x1p-24;
-        for (size_t i = 0; i < want.size(); i++)
-          ASSERT_LE(std::fabs(want[i] - exact[i]), ulps * bound[i])
-              << "K " << k << " N " << n << " form " << form;
-        for (Level isa : vector_isas()) {
-          std::vector<float> got = before;
-          args.y = got.data();
-          dense_run(pool, matmul_kernels(isa), args);
-          expect_same_bits(got, want,
-                           std::string(to_string(isa)) + " K " + std::to_string(k) + " N " +
-                               std::to_string(n) + " form " + std::to_string(form));
-        }
-      }
-}
-
-TEST(GatherRow, DecodesAsTheFormatDefinesIt) {
-  Random random(9);
-  for (Encoding e : kEncodings)
-    for (int64_t k : kDepths) {
-      const int64_t n = 13;
-      const Weights w = make_weights(e, n, k, random);
-      std::vector<float> plain(static_cast<size_t>(k)), tiled(plain.size());
-      for (int64_t row : {0, 7, 8, 12}) {
-        gather_row(w.rows, row, plain.data());
-        gather_row(w.tiled, row, tiled.data());
-        expect_same_bits(tiled, plain, name({Isa::scalar}, e, false, 1, n, k));
-        for (int64_t i = 0; i < k; i++) {
-          const uint8_t* p = w.plain.data();
-          const int64_t block = row * ((k + 31) / 32) + i / 32;
-          int16_t s = 0;
-          double want = 0;
-          if (e == Encoding::u32) {
-            int32_t v;
-            std::memcpy(&v, p + 4 * (row * k + i), 4);
-            want = std::ldexp(v, -31);
-          } else if (e == Encoding::u16) {
-            std::memcpy(&s, p + 2 * (row * k + i), 2);
-            want = std::ldexp(s, -15);
-          } else if (e == Encoding::q8) {
-            std::memcpy(&s, p + 34 * block, 2);
-            want = std::ldexp(static_cast<int8_t>(p[34 * block + 2 + i % 32]) * s / 127.0, -15);
-          } else if (e == Encoding::q4) {
-            std::memcpy(&s, p + 18 * block, 2);
-            const int byte = p[18 * block + 2 + i % 16];
-            want = std::ldexp(((i % 32 < 16 ? byte & 15 : byte >> 4) - 8) * s / 8.0, -15);
-          } else {
-            const int code = p[row * ((k + 3) / 4) + i / 4] >> (2 * (i % 4)) & 3;
-            want = code == 1 ? 1 : code == 2 ? -1 : 0;
-          }
-          float value = static_cast<float>(want);
-          if (w.rows.row_scale) value *= w.row_scale[static_cast<size_t>(row * w.rows.row_scale_stride)];
-          ASSERT_EQ(plain[static_cast<size_t>(i)], value)
-              << to_string(e) << " K " << k << " row " << row << " at " << i;
-        }
-      }
-    }
-}
-
-TEST(Tiles, SizesAreTheFormatsExamples) {
-  EXPECT_EQ(weight_bytes(Encoding::q4, 13, 56, true), 576u);
-  EXPECT_EQ(weight_bytes(Encoding::q8, 13, 56, true), 1088u);
-  EXPECT_EQ(weight_bytes(Encoding::ternary, 13, 56, true), 2u * 8 * 4 * 4);
-  EXPECT_EQ(weight_bytes(Encoding::ternary, 13, 56, false), 13u * 14);
 }
 
 }  // namespace

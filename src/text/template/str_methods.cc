@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The methods of Python's str. Positions count code points; Markup stays Markup.
+#include "text/template/str_methods.h"
+
 #include <algorithm>
 #include <limits>
 
-#include "text/template/library.h"
 #include "text/template/python_text.h"
 #include "text/template/unicode.h"
 
 namespace cyb::jinja {
 namespace {
-
-const std::string& self_text(const Value& self) {
-  Meter::current().scan(self.text().size());
-  return self.text();
-}
-
-Value like(const Value& self, std::string text) { return Value::string(std::move(text), self.is_safe()); }
-Value like(const Value& self, std::string_view text) { return like(self, std::string(text)); }
 
 // The part [start, end) that optional arguments select, and where it begins.
 struct Part {
@@ -44,82 +37,6 @@ Part part_of(const Value& self, const Args& args, size_t first) {
   size_t size = s.ascii() ? static_cast<size_t>(end - start)
                           : byte_offset(text.substr(from), static_cast<size_t>(end - start));
   return {text.substr(from, size), static_cast<size_t>(start), true};
-}
-
-// ---------------------------------------------------------------------------------------------- case,
-// classes
-
-template <std::string (*Convert)(std::string_view)>
-Value converted(const Value& self, Args& args) {
-  no_keywords("str", args, 0, 0);
-  return like(self, Convert(self_text(self)));
-}
-
-template <bool (*Is)(char32_t)>
-Value all_are(const Value& self, Args& args) {
-  no_keywords("str", args, 0, 0);
-  const std::string& text = self_text(self);
-  for (size_t at = 0; at < text.size();) {
-    if (!Is(next_code_point(text, at))) return Value::boolean(false);
-  }
-  return Value::boolean(!text.empty());
-}
-
-Value is_ascii_text(const Value& self, Args& args) {
-  no_keywords("isascii", args, 0, 0);
-  return Value::boolean(is_ascii(self_text(self)));
-}
-
-Value is_printable_text(const Value& self, Args& args) {
-  no_keywords("isprintable", args, 0, 0);
-  const std::string& text = self_text(self);
-  for (size_t at = 0; at < text.size();) {
-    if (!is_printable(next_code_point(text, at))) return Value::boolean(false);
-  }
-  return Value::boolean(true);
-}
-
-Value is_identifier_text(const Value& self, Args& args) {
-  no_keywords("isidentifier", args, 0, 0);
-  const std::string& text = self_text(self);
-  for (size_t at = 0; at < text.size();) {
-    bool first = at == 0;
-    char32_t c = next_code_point(text, at);
-    if (first ? !is_identifier_start(c) : !is_identifier_part(c)) return Value::boolean(false);
-  }
-  return Value::boolean(!text.empty());
-}
-
-template <bool Lower>
-Value is_case(const Value& self, Args& args) {
-  no_keywords(Lower ? "islower" : "isupper", args, 0, 0);
-  const std::string& text = self_text(self);
-  bool any = false;
-  for (size_t at = 0; at < text.size();) {
-    char32_t c = next_code_point(text, at);
-    if (is_title(c) || (Lower ? is_upper(c) : is_lower(c))) return Value::boolean(false);
-    any = any || (Lower ? is_lower(c) : is_upper(c));
-  }
-  return Value::boolean(any);
-}
-
-Value is_title_text(const Value& self, Args& args) {
-  no_keywords("istitle", args, 0, 0);
-  const std::string& text = self_text(self);
-  bool any = false, inside = false;
-  for (size_t at = 0; at < text.size();) {
-    char32_t c = next_code_point(text, at);
-    if (is_upper(c) || is_title(c)) {
-      if (inside) return Value::boolean(false);
-      inside = any = true;
-    } else if (is_lower(c)) {
-      if (!inside) return Value::boolean(false);
-      inside = any = true;
-    } else {
-      inside = false;
-    }
-  }
-  return Value::boolean(any);
 }
 
 // ---------------------------------------------------------------------------------------------- stripping
@@ -236,8 +153,7 @@ Value count(const Value& self, Args& args) {
   return Value::integer(n);
 }
 
-// ---------------------------------------------------------------------------------------------- splitting
-// and joining
+// -------------------------------------------------------------------------------------- splitting, joining
 
 std::vector<std::string_view> split_space(std::string_view text, int64_t most, bool from_right) {
   std::vector<std::string_view> parts;
@@ -471,8 +387,6 @@ Value strip_tags(const Value& self, Args& args) {
 Value unsupported(const Value&, Args&) { fail(kUnsupported, "str.encode, str.translate and str.maketrans"); }
 
 constexpr Entry<Method> kMethods[] = {
-    {"capitalize", converted<to_capitalized>},
-    {"casefold", converted<to_casefold>},
     {"center", center},
     {"count", count},
     {"encode", unsupported},
@@ -482,21 +396,8 @@ constexpr Entry<Method> kMethods[] = {
     {"format", format},
     {"format_map", format_map},
     {"index", index<false>},
-    {"isalnum", all_are<is_alnum>},
-    {"isalpha", all_are<is_alpha>},
-    {"isascii", is_ascii_text},
-    {"isdecimal", all_are<is_decimal>},
-    {"isdigit", all_are<is_digit>},
-    {"isidentifier", is_identifier_text},
-    {"islower", is_case<true>},
-    {"isnumeric", all_are<is_numeric>},
-    {"isprintable", is_printable_text},
-    {"isspace", all_are<is_space>},
-    {"istitle", is_title_text},
-    {"isupper", is_case<false>},
     {"join", join},
     {"ljust", left_justified},
-    {"lower", converted<to_lower>},
     {"lstrip", strip<true, false>},
     {"maketrans", unsupported},
     {"partition", partition<false>},
@@ -513,10 +414,7 @@ constexpr Entry<Method> kMethods[] = {
     {"splitlines", split_lines},
     {"startswith", starts_or_ends<true>},
     {"strip", strip<true, true>},
-    {"swapcase", converted<to_swapped_case>},
-    {"title", converted<to_title>},
     {"translate", unsupported},
-    {"upper", converted<to_upper>},
     {"zfill", zero_filled},
 };
 
@@ -524,7 +422,8 @@ constexpr Entry<Method> kMethods[] = {
 
 Method find_str_method(std::string_view name) {
   if (name == "striptags") return strip_tags;
-  return find_entry(kMethods, name);
+  const Method method = find_entry(kMethods, name);
+  return method ? method : find_str_character_method(name);
 }
 
 }  // namespace cyb::jinja
