@@ -192,21 +192,22 @@ def spread(values):
     return (max(values) - min(values)) / median(values) * 100
 
 
-def begin(parser, build):
-    """The options that the scripts beside llama.cpp share, read; the work folder; the peer's programs by `build`."""
+def begin(parser, build, models="gguf"):
+    """The options that the scripts beside llama.cpp share, read; the work folder; the peer's programs by `build`.
+    `models` is the option that names what is measured."""
     parser.add_argument("--work", type=pathlib.Path, required=True, help="folder for the peer and its models")
     parser.add_argument("--ours", type=pathlib.Path, default=HERE.parent / "build/release/cyb-llm")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=1, help="for building the peer")
     parser.add_argument("--build-only", action="store_true")
     arguments = parser.parse_args()
+    if not arguments.build_only and not getattr(arguments, models):
+        parser.error(f"--{models} is needed to measure")
     work = arguments.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
     binaries = build(work, arguments.jobs)
     if arguments.build_only:
         sys.exit(0)
-    if not arguments.gguf:
-        parser.error("--gguf is needed to measure")
     return arguments, work, binaries
 
 

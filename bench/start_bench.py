@@ -3,6 +3,7 @@
 """From the start of the process to the first token, and the memory that it takes, beside llama.cpp.
 
     start_bench.py --work DIR --pair OURS.model=PEER.gguf … [--ours build/release/cyb-llm] [--rounds 10]
+    start_bench.py --work DIR --build-only [--jobs 1]
 
 DIR is llama_bench.py's folder: its source of llama.cpp gives the peer, `llama-completion`, built on the first run. Both
 continue the same text of about 20 tokens by one, greedily, with two threads and a context of 512, files in the page
@@ -90,15 +91,10 @@ def median(rows, index):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=pathlib.Path, required=True)
-    parser.add_argument("--pair", action="append", required=True, help="OURS.model=PEER.gguf")
-    parser.add_argument("--ours", type=pathlib.Path, default=llama_bench.HERE.parent / "build/release/cyb-llm")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--pair", action="append", help="OURS.model=PEER.gguf")
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=1, help="for building the peer")
-    arguments = parser.parse_args()
-    work = arguments.work.resolve()
-    programs = {"ours": arguments.ours.resolve(), "peer": build_peer(work, arguments.jobs)}
+    arguments, work, program = llama_bench.begin(parser, build_peer, "pair")
+    programs = {"ours": arguments.ours.resolve(), "peer": program}
     commands = {"ours": ours, "peer": peer}
     others = llama_bench.busy_processors()
     if others > 0.5:
