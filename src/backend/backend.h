@@ -23,8 +23,8 @@ struct Precision {
   DType kv_type() const { return exact ? DType::f32 : kv; }
 };
 
-// What the random operators of a session draw from. Each run of such a node takes the next number, so that the same
-// calls on a session of the same seed give the same sequence.
+// What the random operators of a session draw from. Each run of such a node takes the next number, so that
+// the same calls on a session of the same seed give the same sequence.
 struct RandomSource {
   uint64_t seed = 0;
   uint64_t draws = 0;
@@ -151,14 +151,16 @@ class Backend {
   virtual WeightRole weight_role(const ir::Node& node, int operand) const = 0;
   virtual std::unique_ptr<StateStore> make_state(const ir::State& state, const StateOptions& options,
                                                  const Precision& precision) = 0;
+  // Bytes that each further position of a slot takes; 0: the state does not grow, or not beyond its window.
+  virtual uint64_t position_bytes(const ir::State& state, const Precision& precision) const = 0;
 
   virtual std::unique_ptr<Executable> compile(std::span<const NodeCall> nodes,
                                               const Precision& precision) = 0;
   // Waits for all that was enqueued; throws what went wrong in it.
   virtual void finish() = 0;
 
-  // Where the time goes, by operator and kernel, since profiling was switched on; empty where a backend cannot
-  // tell.
+  // Where the time goes, by operator and kernel, since profiling was switched on; empty where a backend
+  // cannot tell.
   struct KernelTime {
     std::string op, kernel;
     uint64_t calls = 0;

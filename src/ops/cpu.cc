@@ -53,7 +53,8 @@ const cpu::KernelTable& cpu_kernel_table() {
 }
 
 std::unique_ptr<Backend> make_cpu_backend(int threads, Isa isa) {
-  return cpu::make_backend({threads, isa}, cpu_kernel_table(), {cpu::make_state, cpu::load_weight});
+  return cpu::make_backend({threads, isa}, cpu_kernel_table(),
+                           {cpu::make_state, cpu::position_bytes, cpu::load_weight});
 }
 
 void evaluate_node(const ir::Program& program, const ir::Node& node, std::span<const Tensor* const> operands,

@@ -68,5 +68,6 @@ std::unique_ptr<Weight> load_weight(const TensorSpec& spec, std::span<const uint
                                     const Weight* scale, WeightRole role);
 std::unique_ptr<StateStore> make_state(const ir::State& state, const StateOptions& options,
                                        const Precision& precision);
+uint64_t position_bytes(const ir::State& state, const Precision& precision);
 
 }  // namespace cyb::cpu

@@ -136,7 +136,8 @@ TEST(ConvRows, FusedIsItsDecomposition) {
   for (const ir::OpInfo& op : ir::all_ops())
     if (const auto& rows = cpu_kernel_table().rows(op.op); !rows.empty() && op.op != ir::Op::FusedConv)
       table.add(rows.back());
-  auto without = cpu::make_backend({1, Isa::scalar}, std::move(table), {cpu::make_state, cpu::load_weight});
+  auto without = cpu::make_backend({1, Isa::scalar}, std::move(table),
+                                   {cpu::make_state, cpu::position_bytes, cpu::load_weight});
   auto with = rows_testing::reference_backend();
   for (const Case& c : fused_cases()) {
     const auto want = run(*without, c), got = run(*with, c);

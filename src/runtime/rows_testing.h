@@ -25,7 +25,8 @@ inline std::unique_ptr<Backend> reference_backend() {
   cpu::KernelTable table;
   for (const ir::OpInfo& op : ir::all_ops())
     if (const auto& rows = cpu_kernel_table().rows(op.op); !rows.empty()) table.add(rows.back());
-  return cpu::make_backend({1, Isa::scalar}, std::move(table), {cpu::make_state, cpu::load_weight});
+  return cpu::make_backend({1, Isa::scalar}, std::move(table),
+                           {cpu::make_state, cpu::position_bytes, cpu::load_weight});
 }
 
 struct Case {

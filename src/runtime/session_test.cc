@@ -283,6 +283,22 @@ TEST(Session, ExplainsWhatWasSkippedAndWhy) {
   EXPECT_NE(session.explain("main").find("the processor lacks its instructions"), std::string::npos);
 }
 
+TEST(Session, ThePositionsOfAStateAreCountedWithTheirScales) {
+  const ir::Program program = ir::parse(
+      "ir 1\nstate a: kv(heads=2, k_dim=40, v_dim=64)\nstate b: kv(heads=2, k_dim=40, v_dim=64, window=512)\n"
+      "state c: tensor(f32[B, 7])\n",
+      "test");
+  auto cpu = make_cpu_backend(1);
+  const auto bytes = [&](size_t state, Precision precision) {
+    return cpu->position_bytes(program.states[state], precision);
+  };
+  EXPECT_EQ(bytes(0, {}), 2u * (40 + 64) * 2);
+  EXPECT_EQ(bytes(0, {.exact = true}), 2u * (40 + 64) * 4);
+  EXPECT_EQ(bytes(0, {.kv = DType::i8}), 2u * (40 + 5 * 2 + 64 + 2 * 2));
+  EXPECT_EQ(bytes(1, {}), 0u);
+  EXPECT_EQ(bytes(2, {}), 0u);
+}
+
 TEST(Session, RefusesWhatDoesNotFit) {
   Fixture f(kControl);
   try {

@@ -24,29 +24,13 @@ class FileWeights final : public WeightSource {
   std::shared_ptr<const ModelFile> file_;
 };
 
-// Bytes of keys and values for one more position of one slot, windows aside.
-uint64_t bytes_per_position(const ir::Program& program, const Precision& precision) {
-  // Blocks of 8 bits have a scale of two bytes: 8 of a key, 32 of a value.
-  const auto row = [&](int64_t n, int64_t block) {
-    const auto size = static_cast<uint64_t>(n) * size_of(precision.kv_type());
-    return precision.kv_type() == DType::i8 ? size + static_cast<uint64_t>((n + block - 1) / block) * 2
-                                            : size;
-  };
-  uint64_t bytes = 0;
-  for (const ir::State& s : program.states)
-    if (s.kind == ir::State::Kind::kv && s.window == 0)
-      bytes += static_cast<uint64_t>(s.heads) * (row(s.k_dim, 8) + row(s.v_dim, 32));
-  return bytes;
-}
-
 bool has_kv_states(const ir::Program& program) {
   return std::any_of(program.states.begin(), program.states.end(),
                      [](const ir::State& s) { return s.kind == ir::State::Kind::kv; });
 }
 
-int64_t choose_context(const ir::Program& program, const Precision& precision, int64_t wanted,
-                       int64_t trained, int slots, uint64_t weights, bool extends) {
-  const uint64_t each = bytes_per_position(program, precision) * static_cast<uint64_t>(slots);
+// `each`: bytes that a position takes in all states and slots.
+int64_t choose_context(uint64_t each, int64_t wanted, int64_t trained, uint64_t weights, bool extends) {
   const uint64_t memory = usable_memory();
   const uint64_t left = memory > weights ? memory - weights : memory / 8;
   // Half of what the weights leave is for states; the rest for activations and other programs.
@@ -162,7 +146,9 @@ LanguageModel::LanguageModel(std::shared_ptr<const ModelFile> file, const OpenOp
   s.fusion = options.fusion;
   trained_ = config().integer("architecture.max_position_embeddings");
   const bool extends = config().text_or("architecture.rope_parameters.rope_type", "") == "dynamic";
-  context_ = choose_context(program_, s.precision, options.context, trained_, options.slots,
+  uint64_t each = 0;
+  for (const ir::State& state : program_.states) each += backends_[0]->position_bytes(state, s.precision);
+  context_ = choose_context(each * static_cast<uint64_t>(options.slots), options.context, trained_,
                             file_->weights_size(), extends);
   s.states.slots = options.slots;
   s.states.chunk = options.chunk;

@@ -77,6 +77,9 @@ class AwkwardBackend final : public Backend {
                                          const Precision& precision) override {
     return inner_->make_state(state, options, precision);
   }
+  uint64_t position_bytes(const ir::State& state, const Precision& precision) const override {
+    return inner_->position_bytes(state, precision);
+  }
 
   std::unique_ptr<Executable> compile(std::span<const NodeCall> nodes, const Precision& precision) override {
     std::vector<NodeCall> unwrapped(nodes.begin(), nodes.end());

@@ -114,6 +114,9 @@ class CpuBackend final : public Backend {
                                          const Precision& precision) override {
     return hooks_.make_state(state, options, precision);
   }
+  uint64_t position_bytes(const ir::State& state, const Precision& precision) const override {
+    return hooks_.position_bytes(state, precision);
+  }
 
   std::unique_ptr<Executable> compile(std::span<const NodeCall> nodes, const Precision& precision) override {
     auto exe = std::make_unique<CpuExecutable>(profile_);

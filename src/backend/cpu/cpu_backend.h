@@ -13,6 +13,7 @@ namespace cyb::cpu {
 struct Hooks {
   std::function<std::unique_ptr<StateStore>(const ir::State&, const StateOptions&, const Precision&)>
       make_state;
+  std::function<uint64_t(const ir::State&, const Precision&)> position_bytes;
   std::function<std::unique_ptr<Weight>(const TensorSpec&, std::span<const uint8_t>, const Weight* scale,
                                         WeightRole)>
       load_weight;

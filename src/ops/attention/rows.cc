@@ -45,6 +45,11 @@ struct Prepared {
   uint64_t scratch = 0;
 };
 
+KvType stored_type(const Precision& precision) {
+  const DType type = precision.kv_type();
+  return type == DType::f32 ? KvType::f32 : type == DType::i8 ? KvType::q8 : KvType::f16;
+}
+
 int32_t length_of(const Call& c, size_t operand, int64_t b, int64_t all) {
   if (!c.has(operand)) return static_cast<int32_t>(all);
   const int32_t n = c.in[operand].as<int32_t>()[b];
@@ -237,12 +242,19 @@ std::unique_ptr<StateStore> make_state(const ir::State& state, const StateOption
   config.heads = static_cast<int>(state.heads);
   config.k_dim = static_cast<int>(state.k_dim);
   config.v_dim = static_cast<int>(state.v_dim);
-  config.type = precision.kv_type() == DType::f32  ? KvType::f32
-                : precision.kv_type() == DType::i8 ? KvType::q8
-                                                   : KvType::f16;
+  config.type = stored_type(precision);
   config.window = state.window;
   config.slack = std::max<int64_t>(256, options.chunk);
   return std::make_unique<KvState>(config, options);
+}
+
+uint64_t position_bytes(const ir::State& state, const Precision& precision) {
+  if (state.kind != ir::State::Kind::kv || state.window > 0) return 0;
+  const KvLayout layout = kv_layout(static_cast<int>(state.heads), static_cast<int>(state.k_dim),
+                                    static_cast<int>(state.v_dim), stored_type(precision));
+  // Head by head: a page of all heads may not fit 64 bits where a program is hostile.
+  return static_cast<uint64_t>(layout.heads) *
+         static_cast<uint64_t>((layout.k_head_bytes() + layout.v_head_bytes()) / kKvPage);
 }
 
 }  // namespace cyb::cpu
