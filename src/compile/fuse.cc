@@ -57,11 +57,11 @@ class Fuser : public Rewriter {
     }
   }
 
-  bool plain_product(const Node* n) {
-    return n && n->op == Op::Matmul && n->operands.size() == 2 &&
-           n->as<MatmulAttrs>().form == MatmulForm::nt && is_weight(n->operands[1]) &&
-           graph.value(n->operands[1]).type.rank() == 2;
+  bool times_weight(const Node& n) {
+    return n.op == Op::Matmul && n.as<MatmulAttrs>().form == MatmulForm::nt && is_weight(n.operands[1]) &&
+           graph.value(n.operands[1]).type.rank() == 2;
   }
+  bool plain_product(const Node* n) { return n && n->operands.size() == 2 && times_weight(*n); }
 
   // swi_glu(x·G, x·U) → fused_swi_glu(x, G, U).
   void gated_products() {
@@ -71,9 +71,7 @@ class Fuser : public Rewriter {
       if (node.op == Op::SwiGlu)
         act = Activation::silu;
       else if (node.op == Op::GeGlu)
-        act = node.as<GeluAttrs>().form == GeluForm::erf    ? Activation::gelu
-              : node.as<GeluAttrs>().form == GeluForm::tanh ? Activation::gelu_tanh
-                                                            : Activation::gelu_quick;
+        act = ir::activation_of(node.as<GeluAttrs>().form);
       else
         continue;
       const Node* gate = producer(node.operands[0], Op::Matmul);
@@ -109,17 +107,14 @@ class Fuser : public Rewriter {
 
   // A product of a weight, alone or with a bias that is one too.
   bool weight_product(const Node& n) {
-    return n.op == Op::Matmul && n.as<MatmulAttrs>().form == MatmulForm::nt && is_weight(n.operands[1]) &&
-           graph.value(n.operands[1]).type.rank() == 2 && graph.value(n.operands[0]).type.rank() >= 2 &&
+    return times_weight(n) && graph.value(n.operands[0]).type.rank() >= 2 &&
            (n.operands.size() == 2 || n.operands[2] == kNone || is_weight(n.operands[2]));
   }
 
   static std::optional<Activation> activation_of(const Node& n) {
     switch (n.op) {
       case Op::Gelu:
-        return n.as<GeluAttrs>().form == GeluForm::erf    ? Activation::gelu
-               : n.as<GeluAttrs>().form == GeluForm::tanh ? Activation::gelu_tanh
-                                                          : Activation::gelu_quick;
+        return ir::activation_of(n.as<GeluAttrs>().form);
       case Op::Silu:
         return Activation::silu;
       case Op::Relu:

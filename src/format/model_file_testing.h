@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "format/model_file.h"
 #include "format/model_writer.h"
-#include "tensor/encode.h"
+#include "tensor/encode_testing.h"
 
 namespace cyb::testing {
 
@@ -52,13 +52,8 @@ class ModelFiles : public ::testing::Test {
 
 inline TensorSpec spec_of(std::string name, Encoding encoding, std::vector<int64_t> shape, int tile = 0,
                           std::vector<int> order = {}) {
-  TensorSpec s;
+  TensorSpec s = spec_of(encoding, std::move(shape), tile, std::move(order));
   s.name = std::move(name);
-  s.shape = std::move(shape);
-  s.encoding = encoding;
-  s.frac_bits = default_frac_bits(encoding);
-  s.tile = tile;
-  s.order = std::move(order);
   return s;
 }
 

@@ -2,7 +2,7 @@
 // Attributes of matrix products, look-ups and their fused forms.
 #pragma once
 
-#include "ir/attrs.h"
+#include "ir/ops/common.h"
 
 namespace cyb::ir {
 
@@ -36,6 +36,12 @@ inline std::span<const char* const> enum_names(Activation) {
   static constexpr const char* names[] = {"none",       "silu", "gelu",    "gelu_tanh",
                                           "gelu_quick", "relu", "sigmoid", "tanh"};
   return names;
+}
+
+constexpr Activation activation_of(GeluForm form) {
+  return form == GeluForm::erf    ? Activation::gelu
+         : form == GeluForm::tanh ? Activation::gelu_tanh
+                                  : Activation::gelu_quick;
 }
 
 // FusedSwiGlu: act(x·Wgᵀ) · (x·Wuᵀ).

@@ -20,12 +20,6 @@ const char* only_f32(const Query& q) {
   return nullptr;
 }
 
-Activation gelu_of(ir::GeluForm form) {
-  return form == ir::GeluForm::erf    ? Activation::gelu_erf
-         : form == ir::GeluForm::tanh ? Activation::gelu_tanh
-                                      : Activation::gelu_quick;
-}
-
 ActivationArgs unary_args(const Call& c) {
   ActivationArgs a;
   a.x = c.in[0].f32();
@@ -35,7 +29,7 @@ ActivationArgs unary_args(const Call& c) {
       a.activation = Activation::silu;
       break;
     case Op::Gelu:
-      a.activation = gelu_of(c.attrs<ir::GeluAttrs>().form);
+      a.activation = activation_of(ir::activation_of(c.attrs<ir::GeluAttrs>().form));
       break;
     case Op::Relu:
       a.activation = Activation::relu;
@@ -93,11 +87,8 @@ void run_unary(Call& c) {
 
 template <Isa isa>
 void run_gated(Call& c) {
-  const ir::Activation act = c.node->op == Op::SwiGlu                             ? ir::Activation::silu
-                             : c.attrs<ir::GeluAttrs>().form == ir::GeluForm::erf ? ir::Activation::gelu
-                             : c.attrs<ir::GeluAttrs>().form == ir::GeluForm::tanh
-                                 ? ir::Activation::gelu_tanh
-                                 : ir::Activation::gelu_quick;
+  const ir::Activation act =
+      c.node->op == Op::SwiGlu ? ir::Activation::silu : ir::activation_of(c.attrs<ir::GeluAttrs>().form);
   gated(*c.pool, isa, act, c.in[0].f32(), c.in[1].f32(), c.out[0].elements(), c.out[0].f32());
 }
 

@@ -148,7 +148,14 @@ size_t thread_bytes(const SdpaArgs& a, const Shape& s) {
 class Runner {
  public:
   Runner(const SdpaArgs& a, const AttentionKernels& kernels, ThreadPool& pool, void* scratch)
-      : a_(a), kernels_(kernels), pool_(pool), s_(shape_of(a)), thread_bytes_(thread_bytes(a, s_)) {
+      : a_(a),
+        kernels_(kernels),
+        pool_(pool),
+        s_(shape_of(a)),
+        shaped_(a.soft_cap != 0.0f || a.alibi || a.relative || a.bias || a.query_segments ||
+                !(a.scale > 0x1p-100f)),
+        factor_(shaped_ ? kLog2E : a.scale * kLog2E),
+        thread_bytes_(thread_bytes(a, s_)) {
     thread_base_ = static_cast<uint8_t*>(scratch);
     partials_ = reinterpret_cast<float*>(thread_base_ + thread_bytes_ * static_cast<size_t>(pool.threads()));
   }
@@ -236,13 +243,6 @@ class Runner {
     return p;
   }
 
-  // Whether logits are more than scores times a positive factor.
-  bool shaped() const {
-    return a_.soft_cap != 0.0f || a_.alibi || a_.relative || a_.bias || a_.query_segments ||
-           !(a_.scale > 0x1p-100f);
-  }
-  float factor() const { return shaped() ? kLog2E : a_.scale * kLog2E; }
-
   // Gathers what the kernels have to know of each row.
   void gather(Block& block) const {
     ThreadScratch& t = block.t;
@@ -254,7 +254,7 @@ class Runner {
       t.q[r] = a_.q.data + block.b * a_.q.batch + query * a_.q.row + h * a_.q.head;
       const KeyRange seen = sdpa_visible(a_, block.b, i);
       t.from[r] = static_cast<int32_t>(seen.from);
-      t.to[r] = static_cast<int32_t>(a_.query_segments ? std::min(seen.to, a_.key_segment_columns) : seen.to);
+      t.to[r] = static_cast<int32_t>(seen.to);
       t.position[r] = static_cast<int32_t>(i);
       if (seen.from < seen.to) {
         block.from = std::min(block.from, seen.from);
@@ -269,14 +269,13 @@ class Runner {
         t.key_segment[r] = a_.key_segments + block.b * a_.key_segment_columns;
       }
     }
-    if (a_.query_segments) block.to = std::min(block.to, a_.key_segment_columns);
     AttendBlock& k = block.k;
     k.rows = static_cast<int32_t>(block.rows);
     k.k_dim = a_.k_dim;
     k.v_stride = static_cast<int32_t>(s_.v_stride);
     k.q = t.q;
-    k.shaped = shaped();
-    k.factor = factor();
+    k.shaped = shaped_;
+    k.factor = factor_;
     k.scale = a_.scale;
     k.soft_cap = a_.soft_cap;
     k.from = t.from;
@@ -352,7 +351,7 @@ class Runner {
   void finish(const Block& block, const Partial& rows) const {
     for (int64_t r = 0; r < block.rows; ++r) {
       const float sink = a_.sinks ? a_.sinks[head_of(block, r)] : kHidden;
-      kernels_.finish(shaped() ? sink : sink / a_.scale, factor(), rows.max + r, rows.sum + r,
+      kernels_.finish(shaped_ ? sink : sink / a_.scale, factor_, rows.max + r, rows.sum + r,
                       rows.out + r * s_.v_stride, a_.v_dim, result_of(block, r));
     }
   }
@@ -392,7 +391,7 @@ class Runner {
     for (int64_t at = end; at < block.to; at = end) {
       end = std::min(block.to, (at / kKvSpan + 1) * kKvSpan);
       attend(block, at, end, block.t.span);
-      kernels_.merge(block.k.rows, block.k.v_stride, factor(), total.max, total.sum, total.out,
+      kernels_.merge(block.k.rows, block.k.v_stride, factor_, total.max, total.sum, total.out,
                      block.t.span.max, block.t.span.sum, block.t.span.out);
     }
     finish(block, total);
@@ -416,7 +415,7 @@ class Runner {
     total.clear(block.rows, s_.v_stride);
     for (int64_t span = 0; span < spans_; ++span) {
       const Partial rows = Partial::at(partials_, index * spans_ + span, s_);
-      kernels_.merge(static_cast<int32_t>(block.rows), static_cast<int32_t>(s_.v_stride), factor(), total.max,
+      kernels_.merge(static_cast<int32_t>(block.rows), static_cast<int32_t>(s_.v_stride), factor_, total.max,
                      total.sum, total.out, rows.max, rows.sum, rows.out);
     }
     finish(block, total);
@@ -426,6 +425,8 @@ class Runner {
   const AttentionKernels& kernels_;
   ThreadPool& pool_;
   Shape s_;
+  const bool shaped_;  // logits are more than scores times a positive factor
+  const float factor_;
   size_t thread_bytes_;
   uint8_t* thread_base_;
   float* partials_;

@@ -15,7 +15,9 @@ inline int64_t sdpa_valid_queries(const SdpaArgs& a, int64_t b) {
 inline int64_t sdpa_first_key(const SdpaArgs& a, int64_t b) { return a.state ? a.state[b].first : 0; }
 inline int64_t sdpa_key_end(const SdpaArgs& a, int64_t b) {
   const int64_t n = a.state ? a.state[b].length : a.keys;
-  return a.key_lengths ? std::min<int64_t>(n, a.key_lengths[b]) : n;
+  const int64_t held = a.key_lengths ? std::min<int64_t>(n, a.key_lengths[b]) : n;
+  // What lies beyond the table of segments is of none.
+  return a.query_segments ? std::min(held, a.key_segment_columns) : held;
 }
 inline int64_t sdpa_query_start(const SdpaArgs& a, int64_t b) {
   if (a.query_start) return a.query_start[b];

@@ -21,30 +21,36 @@ CYB_INLINE Vec exp_tail(Vec r) {
   return fma(p, r, set1(0.4999999403953552f));
 }
 
+// e^x = p · 2^n, n the integer nearest to log2(e) · x: returns p, and in *t n as what scales by powers takes
+// it, in the low bits.
+CYB_INLINE Vec exp_fraction(Vec x, Vec* t) {
+  const Vec magic = set1(12582912.0f);  // 1.5·2^23: adding it rounds to an integer
+  *t = fma(x, set1(1.44269504088896341f), magic);
+  const Vec n = *t - magic;
+  Vec r = fnma(n, set1(0.693147182464599609f), x);
+  r = fnma(n, set1(-1.90465432e-9f), r);
+  return fma(r * r, exp_tail(r), r) + set1(1.0f);
+}
+
 // e^x, within 1 ulp: exactly 1 at 0, 0 at -inf, inf above the range, NaN for NaN.
 CYB_INLINE Vec exp(Vec x) {
   x = at_most(at_least(x, set1(-104.0f)), set1(89.0f));
-  const Vec magic = set1(12582912.0f);  // 1.5·2^23: adding it rounds to an integer, kept in the low bits
-  const Vec t = fma(x, set1(1.44269504088896341f), magic);
-  const Vec n = t - magic;
-  Vec r = fnma(n, set1(0.693147182464599609f), x);
-  r = fnma(n, set1(-1.90465432e-9f), r);
-  const Vec p = fma(r * r, exp_tail(r), r) + set1(1.0f);
+  Vec t;
+  const Vec p = exp_fraction(x, &t);
   return scale_by_power(p, t);
 }
 // The same for |x| <= 86, and anything for NaN.
 CYB_INLINE Vec exp_small(Vec x) {
-  const Vec magic = set1(12582912.0f);
-  const Vec t = fma(x, set1(1.44269504088896341f), magic);
-  const Vec n = t - magic;
-  Vec r = fnma(n, set1(0.693147182464599609f), x);
-  r = fnma(n, set1(-1.90465432e-9f), r);
-  const Vec p = fma(r * r, exp_tail(r), r) + set1(1.0f);
+  Vec t;
+  const Vec p = exp_fraction(x, &t);
   return scale_by_small_power(p, t);
 }
 
-// 2^r for |r| <= 1/2.
-CYB_INLINE Vec exp2_near(Vec r) {
+// The same for 2^x.
+CYB_INLINE Vec exp2_fraction(Vec x, Vec* t) {
+  const Vec magic = set1(12582912.0f);
+  *t = x + magic;
+  const Vec r = x - (*t - magic);
   Vec p = set1(0.0001535336341476068f);
   p = fma(p, r, set1(0.0013398873852565885f));
   p = fma(p, r, set1(0.00961843691766262f));
@@ -55,22 +61,18 @@ CYB_INLINE Vec exp2_near(Vec r) {
 }
 // 2^x for x <= 0, within 1 ulp: exactly 1 at 0, 0 at -inf, NaN for NaN. A third less work than exp.
 CYB_INLINE Vec exp2_negative(Vec x) {
-  x = at_least(x, set1(-150.0f));
-  const Vec magic = set1(12582912.0f);
-  const Vec t = x + magic;
-  return scale_by_power(exp2_near(x - (t - magic)), t);
+  Vec t;
+  const Vec p = exp2_fraction(at_least(x, set1(-150.0f)), &t);
+  return scale_by_power(p, t);
 }
 
 // e^x within [-86, 88], outside of it that of the nearer end; anything for NaN. Half the work of exp: for
 // divisors 1 + e^x, where what lies beyond does not show.
 CYB_INLINE Vec exp_bounded(Vec x) {
   x = bounded(x, -86.0f, 88.0f);
-  const Vec magic = set1(12582912.0f);
-  const Vec t = fma(x, set1(1.44269504088896341f), magic);
-  const Vec n = t - magic;
-  Vec r = fnma(n, set1(0.693147182464599609f), x);
-  r = fnma(n, set1(-1.90465432e-9f), r);
-  return add_exponent(fma(r * r, exp_tail(r), r) + set1(1.0f), t);
+  Vec t;
+  const Vec p = exp_fraction(x, &t);
+  return add_exponent(p, t);
 }
 
 // e^x - 1 without cancellation near 0.
@@ -133,10 +135,9 @@ CYB_INLINE Vec gelu_erf(Vec x) {
   p = fma(p, a, set1(-0.459166020154953f));
   p = fma(p, a, set1(-1.1511088609695435f));
   p = fma(p, a, set1(-1.0f));
-  const Vec magic = set1(12582912.0f);
-  const Vec t = p + magic;
-  const Vec e = add_exponent(exp2_near(p - (t - magic)), t);
-  return fnma(a, e, at_least(x, set1(0.0f)));
+  Vec t;
+  p = exp2_fraction(p, &t);
+  return fnma(a, add_exponent(p, t), at_least(x, set1(0.0f)));
 }
 
 CYB_INLINE Vec sigmoid(Vec x) { return set1(1.0f) / (set1(1.0f) + exp(neg(x))); }
