@@ -50,6 +50,7 @@ struct ThreadPool::Impl {
     Body body;
     void* context;
     int64_t n, pieces;
+    int64_t all_done;  // sum of all threads' `done` behind it
     // Pieces of nearly one length; the longer ones lie apart, so that every thread has its share of them.
     int64_t begin_of(int64_t piece) const { return piece * (n / pieces) + piece * (n % pieces) / pieces; }
   };
@@ -60,7 +61,7 @@ struct ThreadPool::Impl {
     std::atomic<bool> stop{false};
     std::atomic<Body> body{nullptr};
     std::atomic<void*> context{nullptr};
-    std::atomic<int64_t> n{0}, pieces{0};
+    std::atomic<int64_t> n{0}, pieces{0}, all_done{0};
   };
   static_assert(sizeof(Current) == 64);
   // What is left to one thread: the loop's number · 2^32, the first piece · 2^16, the one behind the last.
@@ -79,6 +80,7 @@ struct ThreadPool::Impl {
   std::atomic<int> sleepers{0};  // since a call cleared it
   // The caller's own, apart from what workers read.
   alignas(64) int64_t pieces_so_far = 0;
+  uint32_t last_number = 0;
 
   explicit Impl(int threads) : count(threads), slots(static_cast<size_t>(threads)) {}
   Slot& slot(int thread) { return slots[static_cast<size_t>(thread)]; }
@@ -102,24 +104,27 @@ struct ThreadPool::Impl {
   }
 
   void work(int thread, const Loop& loop, uint32_t number) {
-    auto& finished = slot(thread).done;
+    auto& mine = slot(thread).done;
     const auto take_all = [&](int owner) {
       int64_t done = 0;
       for (int64_t piece; (piece = take(owner, loop, number, owner == thread)) >= 0; done++)
         loop.body(loop.context, loop.begin_of(piece), loop.begin_of(piece + 1), thread);
-      if (done) finished.store(finished.load(std::memory_order_relaxed) + done, std::memory_order_release);
+      if (done) mine.store(mine.load(std::memory_order_relaxed) + done, std::memory_order_release);
     };
     take_all(thread);
+    // Looking for what is left takes a line away from its thread, which then waits for it when the next loop
+    // begins.
+    if (count <= 8 && finished(loop)) return;
     // The caller looks at all the others; of many workers each looks at some, or they would wait for each
     // other's lines.
     const bool all = thread == 0 || count <= 8;
     for (int i = 1; i < count; i = all ? i + 1 : 2 * i) take_all((thread + i) % count);
   }
 
-  bool finished() {
+  bool finished(const Loop& loop) {
     int64_t done = 0;
     for (Slot& s : slots) done += s.done.load(std::memory_order_acquire);
-    return done == pieces_so_far;
+    return done == loop.all_done;
   }
 
   void worker(int thread) {
@@ -138,20 +143,24 @@ struct ThreadPool::Impl {
       seen = number;
       const Loop loop{
           current.body.load(std::memory_order_relaxed), current.context.load(std::memory_order_relaxed),
-          current.n.load(std::memory_order_relaxed), current.pieces.load(std::memory_order_relaxed)};
+          current.n.load(std::memory_order_relaxed), current.pieces.load(std::memory_order_relaxed),
+          current.all_done.load(std::memory_order_relaxed)};
       std::atomic_thread_fence(std::memory_order_acquire);
       if (current.number.load(std::memory_order_relaxed) == number) work(thread, loop, number);
     }
   }
 
-  void call_workers(const Loop& loop) {
-    const uint32_t number = current.number.load(std::memory_order_relaxed);
+  // Returns the loop's number. What workers watch is written only: reading it, too, would wait for the line.
+  uint32_t call_workers(const Loop& loop) {
+    const uint32_t number = last_number;
+    last_number += 2;
     current.number.store(number + 1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
     current.body.store(loop.body, std::memory_order_relaxed);
     current.context.store(loop.context, std::memory_order_relaxed);
     current.n.store(loop.n, std::memory_order_relaxed);
     current.pieces.store(loop.pieces, std::memory_order_relaxed);
+    current.all_done.store(loop.all_done, std::memory_order_relaxed);
     // Numbers come again: what is left of them must not look like a later loop.
     if (number % (1u << 28) == 0)
       for (Slot& s : slots) s.left.store(uint64_t{number} << 32);
@@ -160,6 +169,7 @@ struct ThreadPool::Impl {
     const bool asleep = sleepers.load() > 0 && sleepers.exchange(0) > 0;
     current.number.store(number + 2);
     if (asleep || sleepers.load() > 0) current.number.notify_all();
+    return last_number;
   }
 };
 
@@ -184,12 +194,11 @@ void ThreadPool::run(int64_t n, int64_t grain, Body body, void* context) {
   const int64_t pieces =
       std::clamp<int64_t>(n / grain + (n % grain > grain / 2), 1, p.count * Impl::kPiecesEach);
   if (pieces == 1) return body(context, 0, n, 0);
-  assert(p.current.number % 2 == 0 && p.finished());  // one caller at a time, and none from a piece
+  assert(p.current.number % 2 == 0);  // one caller at a time, and none from a piece
   p.pieces_so_far += pieces;
-  const Impl::Loop loop{body, context, n, pieces};
-  p.call_workers(loop);
-  p.work(0, loop, p.current.number.load(std::memory_order_relaxed));
-  const auto done = [&] { return p.finished(); };
+  const Impl::Loop loop{body, context, n, pieces, p.pieces_so_far};
+  p.work(0, loop, p.call_workers(loop));
+  const auto done = [&] { return p.finished(loop); };
   if (spin_until(kPatience, done)) return;
   while (!done()) std::this_thread::yield();
 }

@@ -11,6 +11,8 @@ namespace cyb::compile {
 namespace {
 
 constexpr uint64_t kAlign = 64;
+// What values of each size may take more so that they have places of their own.
+constexpr uint64_t kSpare = 8 << 20;
 
 // Places blocks in the given order; returns the arena's size.
 uint64_t place(std::vector<ArenaBlock>& blocks, const std::vector<size_t>& order) {
@@ -34,6 +36,34 @@ uint64_t place(std::vector<ArenaBlock>& blocks, const std::vector<size_t>& order
     placed.insert(std::upper_bound(placed.begin(), placed.end(), b.offset,
                                    [&](uint64_t offset, size_t p) { return offset < blocks[p].offset; }),
                   index);
+  }
+  return total;
+}
+
+// Values of one size share places with each other only. Threads share out values of one shape alike, so each
+// writes again where it last read or wrote itself, instead of taking every line from another's cache.
+uint64_t place_by_size(std::vector<ArenaBlock>& blocks, const std::vector<size_t>& by_time) {
+  struct Place {
+    uint64_t offset;
+    int last;  // step
+  };
+  std::map<uint64_t, std::vector<Place>> places;  // by size
+  uint64_t total = 0;
+  for (size_t index : by_time) {
+    ArenaBlock& b = blocks[index];
+    const uint64_t bytes = round_up(std::max<uint64_t>(b.bytes, 1), kAlign);
+    std::vector<Place>& own = places[bytes];
+    // The one that was used last is nearest.
+    Place* best = nullptr;
+    for (Place& p : own)
+      if (p.last < b.first && (!best || p.last > best->last)) best = &p;
+    if (!best) {
+      own.push_back({total, 0});
+      total += bytes;
+      best = &own.back();
+    }
+    best->last = b.last;
+    b.offset = best->offset;
   }
   return total;
 }
@@ -68,6 +98,12 @@ ArenaSize plan_arena(std::vector<ArenaBlock>& blocks) {
       blocks = std::move(other);
       size.bytes = bytes;
     }
+  }
+  std::vector<ArenaBlock> apart = blocks;
+  const uint64_t bytes = place_by_size(apart, by_time);
+  if (bytes <= size.bytes + kSpare) {
+    blocks = std::move(apart);
+    size.bytes = bytes;
   }
   return size;
 }

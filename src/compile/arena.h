@@ -18,7 +18,8 @@ struct ArenaSize {
   uint64_t live = 0;   // the largest sum of blocks alive in one step: no arena can be smaller
 };
 
-// Largest blocks first, each at the lowest place free during its whole life.
+// Blocks of one size share places with each other only, where that takes little more memory; else the largest
+// come first, each at the lowest place free during its whole life.
 ArenaSize plan_arena(std::vector<ArenaBlock>& blocks);
 
 }  // namespace cyb::compile

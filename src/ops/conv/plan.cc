@@ -32,6 +32,7 @@ struct CutQuery {
   int64_t planes, more_y, more_x, width;
   int threads;
   bool per_channel;
+  int64_t row_blocks;  // at least
 };
 struct Cut {
   int64_t rows, cols, splits;
@@ -67,7 +68,9 @@ Cut best_cut(const CutQuery& q) {
                                ? static_cast<double>(items)
                                : static_cast<double>(items) / q.threads + (items % q.threads ? 0.5 : 0) +
                                      (items < 4 * q.threads ? 0.15 : 0);
-      const double time = std::max(turns, 1.0) * item;
+      // Threads without positions of their own read what all the others wrote.
+      const double far = blocks < q.threads && blocks < height * length ? 1.15 : 1;
+      const double time = std::max(turns, 1.0) * item * far;
       if (time < least * 0.999) {
         least = time;
         best = {rows, cols, splits};
@@ -75,7 +78,7 @@ Cut best_cut(const CutQuery& q) {
       if (q.threads == 1 || q.per_channel) break;
     }
   };
-  for (int64_t blocks = 1, last = 0; blocks <= height && blocks < 200; blocks++) {
+  for (int64_t blocks = q.row_blocks, last = 0; blocks <= height && blocks < 200; blocks++) {
     const int64_t rows = ceil_div(height, blocks);
     if (rows == last) continue;
     last = rows;
@@ -113,8 +116,8 @@ void plan_blocks(ConvPlan* plan, int max_rows, int vectors, int threads, const P
   a.panels = ceil_div<int64_t>(a.group_out, max_rows);
   a.rows = a.panels ? static_cast<int>(ceil_div(a.group_out, a.panels)) : 1;
 
-  const Cut cut =
-      best_cut({a, b.direct ? 0 : planes, more_y, more_x, 16 * int64_t{vectors}, threads, per_channel});
+  const Cut cut = best_cut({a, b.direct ? 0 : planes, more_y, more_x, 16 * int64_t{vectors}, threads,
+                            per_channel, options.row_blocks});
   b.rows = cut.rows;
   b.cols = cut.cols;
   a.splits = cut.splits;

@@ -85,7 +85,6 @@ CYB_INLINE void fetch_outputs(const PointwiseArgs& a, int64_t image, int64_t cha
   for (int64_t c = width * (from - first) / n; c < end && channel + c < a.out; ++c) {
     const int64_t at = (image * a.out + channel + c) * positions;
     for (int64_t p = first; p < last; p += 16) {
-      fetch(a.y + at + p);
       if (a.finish.residual) fetch(a.finish.residual + at + p);
     }
   }

@@ -11,6 +11,7 @@ namespace {
 
 // Transformed tiles and sums of an item stay in a second-level cache of 1 MB.
 constexpr int64_t kItemFloats = 128 << 10;
+constexpr int64_t kOwnPositions = 64;  // four lines of a channel
 
 int64_t item_floats(const WinogradArgs& a, int64_t tiles) {
   const int64_t out = ceil_div(ceil_div<int64_t>(a.out_groups(), a.vectors), a.splits) * a.vectors * 16;
@@ -38,6 +39,11 @@ void winograd_plan(WinogradArgs* args, int vectors, int threads) {
   if (threads > 1 && a.batch * a.blocks < 4 * threads) {
     if (tiles >= 24 * threads)
       a.blocks = std::max(a.blocks, std::min<int64_t>(round_up<int64_t>(a.blocks, threads), tiles / 12));
+    // Threads with positions of their own find near what they wrote, if these are several lines of each
+    // channel. All weights for 8 tiles take as long to come as to multiply; for fewer tiles each thread has
+    // its share of the channels.
+    if (tiles >= 8 * threads && a.out_height * a.out_width >= kOwnPositions * threads)
+      a.blocks = round_up<int64_t>(a.blocks, threads);
     if (a.batch * a.blocks % threads != 0 || a.batch * a.blocks < threads)
       a.splits = std::min<int64_t>(channel_blocks, threads);
   }

@@ -7,6 +7,8 @@
 #include <iterator>
 
 #include "base/checked.h"
+#include "base/past_caches.h"
+#include "ops/matmul/plan.h"
 #include "ops/matmul/tables.h"
 
 namespace cyb {
@@ -17,13 +19,11 @@ constexpr int64_t kLowUnit = 4;   // the same where that shares out better
 constexpr int64_t kLongRows = 9;  // from so many rows on, tiles are long
 constexpr int64_t kRows = 24;     // rows that stay together: a multiple of every tile's height
 constexpr int64_t kRowsQ8 = 48;   // likewise, of 8-bit activations
+constexpr int64_t kManyRows = 64, kRowBlocks = 512;
 
-// How a product is cut into tiles. No cut changes a bit (matmul.h), so this is only about caches and balance.
-struct Cut {
-  int64_t rows, groups;  // of a tile
-  int64_t row_tiles, group_tiles;
-  int64_t tiles() const { return row_tiles * group_tiles; }
-};
+using Cut = MatmulCut;
+
+static_assert(q8_row_stride(32) * sizeof(Q8Block) % 64 == 0);  // rows are whole lines
 
 // A block of rows of 8-bit x stays in L2 while the weights pass by.
 int64_t rows_that_fit(int64_t row_bytes) {
@@ -64,12 +64,10 @@ MatmulRange tile_range(const Cut& c, int64_t m, int64_t n, int64_t tile) {
 // f(tile) for all tiles.
 template <class F>
 void each_tile(ThreadPool& pool, int64_t tiles, F&& f) {
-  pool.parallel_for(tiles, 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t t = begin; t < end; t++) f(t);
+  pool.parallel_for(tiles, 1, [&](int64_t begin, int64_t end, int thread) {
+    for (int64_t t = begin; t < end; t++) f(t, thread);
   });
 }
-constexpr int kAtOnce = 8;
-
 }  // namespace
 
 WeightMatrix weight_matrix(Encoding encoding, const void* data, int64_t n, int64_t k, int frac_bits,
@@ -138,42 +136,61 @@ void matmul_range(const MatmulKernels& kernels, const MatmulArgs& args, const Ma
   }
 }
 
-void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs* args, int count) {
-  for (; count > kAtOnce; args += kAtOnce, count -= kAtOnce) matmul_run(pool, kernels, args, kAtOnce);
-  Cut cuts[kAtOnce];
-  int64_t tiles = 0;
-  for (int i = 0; i < count; i++) {
-    const MatmulArgs& a = args[i];
-    const int64_t groups = std::max<int64_t>(ceil_div<int64_t>(a.w.n, 8), 1);
-    const int64_t most = a.xq ? rows_that_fit(q8_row_stride(a.w.k) * int64_t{sizeof(Q8Block)}) : kPanelRows;
-    cuts[i] = cut(a.m, a.w.n, most, a.xq ? kRowsQ8 : kRows,
-                  static_cast<int64_t>(weight_bytes(a.w.encoding, a.w.n, a.w.k, a.w.tiled)) / groups, 1,
-                  pool.threads(), a.xq && a.m <= kFewRows);
-    tiles += cuts[i].tiles();
-  }
-  each_tile(pool, tiles, [&](int64_t tile) {
-    int i = 0;
-    for (; tile >= cuts[i].tiles(); i++) tile -= cuts[i].tiles();
-    matmul_range(kernels, args[i], tile_range(cuts[i], args[i].m, args[i].w.n, tile));
+MatmulPlan::MatmulPlan(const MatmulKernels& kernels, std::span<const MatmulArgs> products, int threads,
+                       int64_t xq_copy)
+    : kernels_(&kernels), count_(products.size()), own_(xq_copy != 0) {
+  for (int thread = 0; thread < (own_ ? threads : 1); thread++)
+    for (const MatmulArgs& product : products) {
+      MatmulArgs a = product;
+      if (a.xq)
+        a.xq = reinterpret_cast<const Q8Block*>(reinterpret_cast<const uint8_t*>(a.xq) + thread * xq_copy);
+      const int64_t groups = std::max<int64_t>(ceil_div<int64_t>(a.w.n, 8), 1);
+      const int64_t most = a.xq ? rows_that_fit(q8_row_stride(a.w.k) * int64_t{sizeof(Q8Block)}) : kPanelRows;
+      const Cut c = cut(a.m, a.w.n, most, a.xq ? kRowsQ8 : kRows,
+                        static_cast<int64_t>(weight_bytes(a.w.encoding, a.w.n, a.w.k, a.w.tiled)) / groups, 1,
+                        threads, a.xq && a.m <= kFewRows);
+      if (thread == 0) tiles_ += c.tiles();
+      products_.push_back({a, c});
+    }
+}
+
+void MatmulPlan::run(ThreadPool& pool) const {
+  each_tile(pool, tiles_, [this](int64_t tile, int thread) {
+    const Product* p = products_.data() + (own_ ? static_cast<size_t>(thread) * count_ : 0);
+    for (; tile >= p->cut.tiles(); p++) tile -= p->cut.tiles();
+    matmul_range(*kernels_, p->args, tile_range(p->cut, p->args.m, p->args.w.n, tile));
   });
+}
+
+void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs* args, int count) {
+  MatmulPlan(kernels, {args, static_cast<size_t>(count)}, pool.threads()).run(pool);
 }
 
 void dense_run(ThreadPool& pool, const MatmulKernels& kernels, const DenseArgs& args) {
   const int64_t batches = args.batch[0] * args.batch[1];
   const Cut c = cut(args.m, args.n, kPanelRows, kRows, args.k * 32, batches, pool.threads(), false);
   if (c.tiles() == 0) return;
-  each_tile(pool, batches * c.tiles(), [&](int64_t t) {
+  each_tile(pool, batches * c.tiles(), [&](int64_t t, int) {
     kernels.dense(args, t / c.tiles(), tile_range(c, args.m, args.n, t % c.tiles()));
   });
 }
 
 void quantize_rows(ThreadPool& pool, const MatmulKernels& kernels, const float* x, int64_t ldx, int64_t m,
                    int64_t k, Q8Block* out) {
-  const int64_t ld = q8_row_stride(k);
+  const int64_t ld = q8_row_stride(k), blocks = ceil_div<int64_t>(k, 32);
+  // Tiles that moved to another thread read some of the rows there, and whoever writes those lines next waits
+  // for each of them: so rows are put together near by and written in whole lines, past the caches.
+  const bool apart = pool.threads() > 1 && m >= kManyRows && ld <= kRowBlocks;
   pool.parallel_for(m, std::max<int64_t>(1, 8192 / std::max<int64_t>(k, 1)),
                     [&](int64_t begin, int64_t end, int) {
-                      for (int64_t i = begin; i < end; i++)
-                        kernels.quantize_row(x + i * ldx, k, out + i * ld);
+                      alignas(64) Q8Block row[kRowBlocks];
+                      if (apart) std::fill(row + blocks, row + ld, Q8Block{});
+                      for (int64_t i = begin; i < end; i++) {
+                        kernels.quantize_row(x + i * ldx, k, apart ? row : out + i * ld);
+                        if (apart)
+                          store_past_caches(out + i * ld, row, static_cast<size_t>(ld) * sizeof(Q8Block));
+                      }
+                      if (apart) finish_stores();
                     });
 }
 

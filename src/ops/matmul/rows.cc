@@ -8,7 +8,7 @@
 #include "ir/ops/matmul.h"
 #include "ops/common/reals.h"
 #include "ops/conv/weight.h"
-#include "ops/matmul/matmul.h"
+#include "ops/matmul/products.h"
 #include "ops/quant/weight.h"
 #include "tensor/decode.h"
 
@@ -67,56 +67,14 @@ uint64_t padded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 int64_t rows_of(const Arg& x) { return x.shape.elements(0, x.shape.rank() - 1); }
 
-// Products of `x` (m rows of k) with several matrices; 8-bit where the precision and the encoding allow.
-struct Product {
-  const Arg* w;
-  const float* bias;
-  float* y;
-  const float* residual = nullptr;
-  Activation activation = Activation::identity;
-};
-
-bool eight_bit(const Call& c, const Arg& w) {
-  return c.precision.eight_bit() && takes_q8_acts(matrix_of(w).encoding);
-}
-
-// `q8` is scratch of q8_bytes(m, k).
-void products(const Call& c, Isa isa, const float* x, int64_t m, int64_t k, std::span<const Product> list,
-              uint8_t* q8) {
-  const MatmulKernels& kernels = matmul_kernels(isa);
-  auto* blocks = reinterpret_cast<Q8Block*>(q8);
-  bool rounded = false;
-  MatmulArgs args[8];
-  int count = 0;
-  for (const Product& p : list) {
-    MatmulArgs& a = args[count++];
-    a = {};
-    a.w = matrix_of(*p.w);
-    a.m = m;
-    a.y = p.y;
-    a.ldy = a.w.n;
-    a.bias = p.bias;
-    a.residual = p.residual;
-    a.activation = p.activation;
-    if (eight_bit(c, *p.w)) {
-      if (!rounded) quantize_rows(*c.pool, kernels, x, k, m, k, blocks);
-      rounded = true;
-      a.xq = blocks;
-      a.ldxq = q8_row_stride(k);
-    } else {
-      a.x = x;
-      a.ldx = k;
-    }
-    if (count == 8) {
-      matmul_run(*c.pool, kernels, args, count);
-      count = 0;
-    }
-  }
-  if (count) matmul_run(*c.pool, kernels, args, count);
-}
-
-uint64_t q8_scratch(const Call& c, int64_t m, int64_t k) {
-  return c.precision.eight_bit() ? q8_bytes(m, k) : 0;
+// The node's products, planned at its first run: then all places are known.
+template <class List>
+const Products& products(Call& c, Isa isa, const float* x, int64_t m, int64_t k, uint8_t* scratch,
+                         List&& list) {
+  if (!c.prepared) c.prepared = std::make_shared<Products>();
+  auto& p = *static_cast<Products*>(c.prepared.get());
+  if (!p.planned(scratch)) p.plan(c, isa, x, m, k, list(), scratch);
+  return p;
 }
 
 // Matmul of a weight.
@@ -128,12 +86,16 @@ const char* reject_not_weight(const Query& q) {
   return nullptr;
 }
 
-uint64_t matmul_scratch(const Call& c) { return q8_scratch(c, rows_of(c.in[0]), c.in[0].shape.back()); }
+uint64_t matmul_scratch(const Call& c) {
+  return Products::scratch_bytes(c, rows_of(c.in[0]), c.in[0].shape.back());
+}
 
 template <Isa isa>
 void run_matmul(Call& c) {
-  const Product p{&c.in[1], c.has(2) ? c.in[2].f32() : nullptr, c.out[0].f32()};
-  products(c, isa, c.in[0].f32(), rows_of(c.in[0]), c.in[0].shape.back(), {&p, 1}, c.scratch);
+  products(c, isa, c.in[0].f32(), rows_of(c.in[0]), c.in[0].shape.back(), c.scratch, [&] {
+    return std::vector<Product>{
+        {.w = &matrix_of(c.in[1]), .bias = c.has(2) ? c.in[2].f32() : nullptr, .y = c.out[0].f32()}};
+  }).run(*c.pool);
 }
 
 // Matmul of two values.
@@ -298,9 +260,13 @@ const char* reject_finished(const Query& q) {
 
 template <Isa isa>
 void run_finished(Call& c) {
-  const Product p{&c.in[1], c.has(2) ? c.in[2].f32() : nullptr, c.out[0].f32(),
-                  c.has(3) ? c.in[3].f32() : nullptr, activation_of(c.attrs<ir::FusedMatmulAttrs>().act)};
-  products(c, isa, c.in[0].f32(), rows_of(c.in[0]), c.in[0].shape.back(), {&p, 1}, c.scratch);
+  products(c, isa, c.in[0].f32(), rows_of(c.in[0]), c.in[0].shape.back(), c.scratch, [&] {
+    return std::vector<Product>{{.w = &matrix_of(c.in[1]),
+                                 .bias = c.has(2) ? c.in[2].f32() : nullptr,
+                                 .y = c.out[0].f32(),
+                                 .residual = c.has(3) ? c.in[3].f32() : nullptr,
+                                 .activation = activation_of(c.attrs<ir::FusedMatmulAttrs>().act)}};
+  }).run(*c.pool);
 }
 
 const char* reject_fused(const Query& q) {
@@ -314,7 +280,7 @@ const char* reject_fused(const Query& q) {
 uint64_t fused_norm_scratch(const Call& c) {
   const int64_t m = rows_of(c.in[0]), k = c.in[0].shape.back();
   const uint64_t normed = c.has(1) ? static_cast<uint64_t>(m * k) * 4 : 0;
-  return padded(normed) + q8_scratch(c, m, k);
+  return padded(normed) + Products::scratch_bytes(c, m, k);
 }
 
 template <Isa isa>
@@ -329,21 +295,20 @@ void run_fused_norm(Call& c) {
     x = normed;
     q8 += padded(static_cast<uint64_t>(m * k) * 4);
   }
-  Product list[16];
-  size_t count = 0;
-  for (size_t i = 0; i < c.out.size(); i++) {
-    list[count++] = {&c.in[2 * i + 2], c.has(2 * i + 3) ? c.in[2 * i + 3].f32() : nullptr, c.out[i].f32()};
-    if (count == 16 || i + 1 == c.out.size()) {
-      products(c, isa, x, m, k, {list, count}, q8);
-      count = 0;
-    }
-  }
+  products(c, isa, x, m, k, q8, [&] {
+    std::vector<Product> list;
+    for (size_t i = 0; i < c.out.size(); i++)
+      list.push_back({.w = &matrix_of(c.in[2 * i + 2]),
+                      .bias = c.has(2 * i + 3) ? c.in[2 * i + 3].f32() : nullptr,
+                      .y = c.out[i].f32()});
+    return list;
+  }).run(*c.pool);
 }
 
 uint64_t fused_glu_scratch(const Call& c) {
   const int64_t m = rows_of(c.in[0]);
   return padded(static_cast<uint64_t>(m * c.out[0].shape.back()) * 4) +
-         q8_scratch(c, m, c.in[0].shape.back());
+         Products::scratch_bytes(c, m, c.in[0].shape.back());
 }
 
 template <Isa isa>
@@ -351,8 +316,10 @@ void run_fused_glu(Call& c) {
   const int64_t m = rows_of(c.in[0]), n = c.out[0].shape.back();
   float* up = reinterpret_cast<float*>(c.scratch);
   uint8_t* q8 = c.scratch + padded(static_cast<uint64_t>(m * n) * 4);
-  const Product list[] = {{&c.in[1], nullptr, c.out[0].f32()}, {&c.in[2], nullptr, up}};
-  products(c, isa, c.in[0].f32(), m, c.in[0].shape.back(), list, q8);
+  products(c, isa, c.in[0].f32(), m, c.in[0].shape.back(), q8, [&] {
+    return std::vector<Product>{{.w = &matrix_of(c.in[1]), .y = c.out[0].f32()},
+                                {.w = &matrix_of(c.in[2]), .y = up}};
+  }).run(*c.pool);
   gated(*c.pool, isa, c.attrs<ir::FusedGluAttrs>().act, c.out[0].f32(), up, m * n, c.out[0].f32());
 }
 

@@ -24,12 +24,13 @@ static void pool(const PoolArgs& args, int64_t begin, int64_t end, float* copy) 
   float* down = copy + (b.floats + 15) / 16 * 16;
   float* flat = down + b.phases_x * stretch;
   for (int64_t item = begin; item < end; ++item) {
-    int64_t rest = item;
+    const int64_t channel = item % args.channels;
+    int64_t rest = item / args.channels;
     const int64_t cb = rest % b.col_blocks;
     rest /= b.col_blocks;
     const int64_t rb = rest % b.row_blocks;
     rest /= b.row_blocks;
-    const int64_t od = rest % d.out, plane = rest / d.out;
+    const int64_t od = rest % d.out, plane = rest / d.out * args.channels + channel;
     const int64_t oy = rb * b.rows, ox = cb * b.cols;
     const int64_t rows = low(b.rows, h.out - oy), cols = low(b.cols, w.out - ox);
     copy_block(args.axes, b, args.x + plane * in_image, 1, od, oy, rows, ox, cols, args.average ? 0.0f : none,

@@ -12,14 +12,16 @@ struct PoolArgs {
   const float* x = nullptr;
   float* y = nullptr;
   bool average = false;
-  int64_t planes = 1;  // batch · channels
+  int64_t batch = 1, channels = 1;
   ConvAxis axes[3];
   ConvBlocks blocks;
   int64_t taps = 1;
   // Averages: how many taps count for each output of an axis.
   const float* counts[3] = {};
 
-  int64_t items() const { return planes * axes[0].out * blocks.row_blocks * blocks.col_blocks; }
+  // The channels of a block follow each other: so each thread has positions of its own, as in convolutions,
+  // and finds near what it wrote there itself.
+  int64_t items() const { return batch * axes[0].out * blocks.row_blocks * blocks.col_blocks * channels; }
 };
 
 struct PoolKernels {

@@ -28,6 +28,9 @@ const char* reject(const Query& q) {
   return floats > (1 << 24) ? "it has too many taps" : nullptr;
 }
 
+// Where there are as many rows, each thread has some of its own.
+constexpr int64_t kBlockRows = 8;
+
 struct Prepared {
   ConvPlan plan;
   PoolArgs args;
@@ -42,10 +45,13 @@ void prepare(Call& c) {
   a.batch = g.batch;
   a.groups = g.in_channels;
   for (size_t i = 0; i < 3; i++) a.axes[i] = g.axes[i];
-  plan_blocks(&p->plan, 1, 4, c.pool->threads(), {.keep_rows = true, .per_channel = true});
+  const int threads = c.pool->threads();
+  const int64_t row_blocks = std::clamp<int64_t>(a.axes[1].out / kBlockRows, 1, threads);
+  plan_blocks(&p->plan, 1, 4, threads, {.keep_rows = true, .per_channel = true, .row_blocks = row_blocks});
   PoolArgs& args = p->args;
   args.average = attrs.kind == ir::PoolKind::average;
-  args.planes = g.batch * g.in_channels;
+  args.batch = g.batch;
+  args.channels = g.in_channels;
   args.taps = a.k;
   args.blocks = a.blocks;
   std::vector<ir::Window> windows = windows_of(attrs);
