@@ -73,14 +73,14 @@ def into_large_pages(file):
     """Has the system's cache hold the file in large pages, as it does what is written in large pieces: they are read a fifth
     faster. Linux takes rarely used files out of its cache and reads them again in whatever pages are at hand, so this comes
     before each run, ours and the peers'."""
-    if not hasattr(mmap, "MADV_HUGEPAGE"):
-        return
-    with open(file, "rb") as f:
-        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        with mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ, flags=mmap.MAP_PRIVATE) as mapped:
+    with open(file, "rb") as f, mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ, flags=mmap.MAP_PRIVATE) as mapped:
+        try:
             mapped.madvise(mmap.MADV_HUGEPAGE)
-            for at in range(0, len(mapped), 1 << 21):
-                mapped[at]
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        except (AttributeError, OSError):  # a system without
+            return
+        for at in range(0, len(mapped), 1 << 21):
+            mapped[at]
 
 
 def run_peer(binaries, file, arguments):

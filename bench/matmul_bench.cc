@@ -37,7 +37,7 @@ void product(benchmark::State& state, Isa isa, Encoding e, bool q8, Shape s, int
   const size_t copies = m <= 3 ? std::max<size_t>(1, (256u << 20) / weight_bytes(e, s.n, s.k, true)) : 1;
   Product p(pool, kernels, e, q8, m, s.n, s.k, copies);
   for (auto _ : state) {
-    p.run(pool, kernels);
+    p.run(pool);
     benchmark::ClobberMemory();
   }
   const double runs = static_cast<double>(state.iterations());
@@ -191,11 +191,11 @@ void share(Isa isa, int threads, int64_t m, int64_t n, int64_t k) {
        [&](int64_t i, int64_t j) { return double{b[static_cast<size_t>(i * n + j)]}; }},
       {"f32 x f32, nt", [&] { dense_run(pool, kernels, nt); },
        [&](int64_t i, int64_t j) { return double{b[static_cast<size_t>(j * k + i)]}; }},
-      {"f32 x u32", [&] { u32.run(pool, kernels); },
+      {"f32 x u32", [&] { u32.run(pool); },
        [&](int64_t i, int64_t j) {
          return code(reinterpret_cast<const int32_t*>(u32.weights.get()), i, j, k) * 0x1p-15;
        }},
-      {"f32 x u16", [&] { u16.run(pool, kernels); },
+      {"f32 x u16", [&] { u16.run(pool); },
        [&](int64_t i, int64_t j) {
          return code(reinterpret_cast<const int16_t*>(u16.weights.get()), i, j, k) * 0x1p-15;
        }}};

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/aligned_array.h"
-#include "ops/matmul/matmul.h"
+#include "ops/matmul/plan.h"
 
 namespace cyb {
 
@@ -24,6 +24,7 @@ struct Product {
   AlignedArray<uint8_t> weights;
   AlignedArray<float> x, y;
   AlignedArray<Q8Block> blocks;
+  std::vector<MatmulPlan> plans;  // of each copy of the weights
   size_t each = 0, copies = 1, turn = 0;
   MatmulArgs args;
   Encoding encoding;
@@ -50,12 +51,12 @@ struct Product {
     }
     args.y = y.get();
     args.ldy = n;
-    args.w = weight_matrix(e, weights.get(), n, k, 15, true);
+    for (size_t i = 0; i < copies; i++) {
+      args.w = weight_matrix(e, weights.get() + i * each, n, k, 15, true);
+      plans.emplace_back(kernels, std::span<const MatmulArgs>(&args, 1), pool.threads());
+    }
   }
-  void run(ThreadPool& pool, const MatmulKernels& kernels) {
-    args.w.data = weights.get() + turn++ % copies * each;
-    matmul_run(pool, kernels, &args);
-  }
+  void run(ThreadPool& pool) { plans[turn++ % copies].run(pool); }
 };
 
 }  // namespace cyb

@@ -114,17 +114,17 @@ struct ThreadPool::Impl {
     take_all(thread);
     // Looking for what is left takes a line away from its thread, which then waits for it when the next loop
     // begins.
-    if (count <= 8 && finished(loop)) return;
+    if (count <= 8 && finished(loop.all_done)) return;
     // The caller looks at all the others; of many workers each looks at some, or they would wait for each
     // other's lines.
     const bool all = thread == 0 || count <= 8;
     for (int i = 1; i < count; i = all ? i + 1 : 2 * i) take_all((thread + i) % count);
   }
 
-  bool finished(const Loop& loop) {
+  bool finished(int64_t all) {
     int64_t done = 0;
     for (Slot& s : slots) done += s.done.load(std::memory_order_acquire);
-    return done == loop.all_done;
+    return done == all;
   }
 
   void worker(int thread) {
@@ -194,11 +194,11 @@ void ThreadPool::run(int64_t n, int64_t grain, Body body, void* context) {
   const int64_t pieces =
       std::clamp<int64_t>(n / grain + (n % grain > grain / 2), 1, p.count * Impl::kPiecesEach);
   if (pieces == 1) return body(context, 0, n, 0);
-  assert(p.current.number % 2 == 0);  // one caller at a time, and none from a piece
+  assert(p.finished(p.pieces_so_far));  // one caller at a time, and none from a piece
   p.pieces_so_far += pieces;
   const Impl::Loop loop{body, context, n, pieces, p.pieces_so_far};
   p.work(0, loop, p.call_workers(loop));
-  const auto done = [&] { return p.finished(loop); };
+  const auto done = [&] { return p.finished(loop.all_done); };
   if (spin_until(kPatience, done)) return;
   while (!done()) std::this_thread::yield();
 }

@@ -49,6 +49,18 @@ TEST(Arena, SmallValuesShareWithTheirSizeOnly) {
     for (const ArenaBlock& b : blocks) EXPECT_FALSE(a.bytes != b.bytes && overlap(a, b));
 }
 
+// What later segments read, and constants.
+TEST(Arena, ValuesThatStayShareWithNothing) {
+  for (uint64_t unit : {uint64_t{64} << 10, uint64_t{64} << 20}) {
+    std::vector<ArenaBlock> blocks = chain(unit);
+    for (size_t i = 0; i < blocks.size(); i += 4) blocks[i].last = INT32_MAX - 1;
+    plan_arena(blocks);
+    for (size_t i = 0; i < blocks.size(); i++)
+      for (size_t j = 0; j < i; j++)
+        EXPECT_FALSE(together(blocks[i], blocks[j]) && overlap(blocks[i], blocks[j])) << i << ", " << j;
+  }
+}
+
 TEST(Arena, LargeOnesShareWithAll) {
   std::vector<ArenaBlock> blocks = chain(64 << 20);
   const ArenaSize size = plan_arena(blocks);

@@ -175,7 +175,13 @@ TEST_P(TinyModel, ThreadsAndChunksKeepTheBits) {
   OpenOptions fast;
   fast.threads = 2;
   LanguageModel quick(path_, fast);
-  expect_same_bits(rows(quick, ids), rows(quick, ids, 1), "default precision, token by token");
+  const Rows two = rows(quick, ids);
+  expect_same_bits(two, rows(quick, ids, 1), "default precision, token by token");
+  for (int threads : {1, 5}) {
+    fast.threads = threads;
+    LanguageModel other(path_, fast);
+    expect_same_bits(two, rows(other, ids), "default precision, other threads");
+  }
 }
 
 // Keys and values of 8 bits: near the reference, the same bits however the text is cut, and a prompt that

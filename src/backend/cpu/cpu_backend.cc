@@ -156,7 +156,10 @@ class CpuBackend final : public Backend {
     // Calls run one after the other, so one piece of scratch serves all; it only grows.
     if (!scratch_ || scratch_->size() < scratch) scratch_ = std::make_shared<HostBuffer>(scratch);
     exe->scratch = scratch_;
-    for (auto& step : exe->steps) step.call.scratch = exe->scratch->data();
+    for (auto& step : exe->steps) {
+      step.call.scratch = exe->scratch->data();
+      if (step.row->plan) step.row->plan(step.call);
+    }
     return exe;
   }
 
@@ -253,6 +256,7 @@ void run_reference(const KernelTable& table, const ir::Program& program, const i
   std::vector<uint8_t> scratch(row.scratch_bytes ? row.scratch_bytes(call) + kAlign : 0);
   if (!scratch.empty())
     call.scratch = scratch.data() + (kAlign - reinterpret_cast<uintptr_t>(scratch.data()) % kAlign) % kAlign;
+  if (row.plan) row.plan(call);
   row.run(call);
 }
 

@@ -40,7 +40,7 @@ struct Call {
   Isa isa = Isa::scalar;
   Precision precision;
   uint8_t* scratch = nullptr;      // `scratch_bytes` of the row, 64-byte aligned, shared by all calls
-  std::shared_ptr<void> prepared;  // what `prepare` left
+  std::shared_ptr<void> prepared;  // what `prepare` or `plan` left
 
   template <class T>
   const T& attrs() const {
@@ -70,6 +70,7 @@ struct KernelRow {
   const char* (*reject)(const Query& query) = nullptr;  // null: takes it; else why not
   uint64_t (*scratch_bytes)(const Call& call) = nullptr;
   void (*prepare)(Call& call) = nullptr;  // may throw
+  void (*plan)(Call& call) = nullptr;     // the same, once the scratch has its place too
   void (*run)(Call& call) = nullptr;      // must not throw
 };
 

@@ -27,12 +27,14 @@ int64_t index_of(const std::vector<int32_t>& phases, int64_t phase) {
   return std::lower_bound(phases.begin(), phases.end(), phase) - phases.begin();
 }
 
+constexpr int64_t kMostRowBlocks = 199;  // worth looking at
+
 struct CutQuery {
   const ConvArgs& a;
   int64_t planes, more_y, more_x, width;
   int threads;
   bool per_channel;
-  int64_t row_blocks;  // at least
+  int64_t row_blocks;  // about so many, or more
 };
 struct Cut {
   int64_t rows, cols, splits;
@@ -78,7 +80,7 @@ Cut best_cut(const CutQuery& q) {
       if (q.threads == 1 || q.per_channel) break;
     }
   };
-  for (int64_t blocks = q.row_blocks, last = 0; blocks <= height && blocks < 200; blocks++) {
+  for (int64_t blocks = q.row_blocks, last = 0; blocks <= height && blocks <= kMostRowBlocks; blocks++) {
     const int64_t rows = ceil_div(height, blocks);
     if (rows == last) continue;
     last = rows;
@@ -117,7 +119,7 @@ void plan_blocks(ConvPlan* plan, int max_rows, int vectors, int threads, const P
   a.rows = a.panels ? static_cast<int>(ceil_div(a.group_out, a.panels)) : 1;
 
   const Cut cut = best_cut({a, b.direct ? 0 : planes, more_y, more_x, 16 * int64_t{vectors}, threads,
-                            per_channel, options.row_blocks});
+                            per_channel, std::clamp<int64_t>(options.row_blocks, 1, kMostRowBlocks)});
   b.rows = cut.rows;
   b.cols = cut.cols;
   a.splits = cut.splits;

@@ -15,7 +15,7 @@ struct ConvPlan {
 
 // Fills `plan.args` but its data: from batch, groups, group_in, group_out and axes, which are set. A
 // convolution without neighbours (1 × 1, stride 1) becomes one long row, except with `keep_rows`.
-// `per_channel`: one channel at a time. `row_blocks`: at least so many blocks of rows, if there are as many.
+// `per_channel`: one channel at a time. `row_blocks`: about so many blocks of rows at least.
 struct PlanOptions {
   bool keep_rows = false, per_channel = false;
   int64_t row_blocks = 1;

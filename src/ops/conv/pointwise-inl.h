@@ -76,17 +76,15 @@ static PointwiseTile pointwise_tile_of(int64_t rows) {
   return nullptr;
 }
 
-// While the sums of positions [from, to) run, the share of the outputs' lines, and of the residual's, that
-// these have of [first, last).
-CYB_INLINE void fetch_outputs(const PointwiseArgs& a, int64_t image, int64_t channel, int64_t width,
-                              int64_t first, int64_t last, int64_t from, int64_t to) {
+// While the sums of positions [from, to) run, the share of the residual's lines that these have of [first,
+// last).
+CYB_INLINE void fetch_residual(const PointwiseArgs& a, int64_t image, int64_t channel, int64_t width,
+                               int64_t first, int64_t last, int64_t from, int64_t to) {
   const int64_t positions = a.out_depth * a.out_height * a.out_width, n = last - first;
   const int64_t end = width * (to - first) / n;
   for (int64_t c = width * (from - first) / n; c < end && channel + c < a.out; ++c) {
     const int64_t at = (image * a.out + channel + c) * positions;
-    for (int64_t p = first; p < last; p += 16) {
-      if (a.finish.residual) fetch(a.finish.residual + at + p);
-    }
+    for (int64_t p = first; p < last; p += 16) fetch(a.finish.residual + at + p);
   }
 }
 
@@ -118,7 +116,7 @@ static void pointwise(const PointwiseArgs& a, int64_t begin, int64_t end) {
         const int64_t parts = (n + kPointwiseRows - 1) / kPointwiseRows;
         for (int64_t i = 0; i < parts; ++i) {
           const int64_t r = n * i / parts, rows = n * (i + 1) / parts - r;
-          fetch_outputs(a, image, channel, width, first, last, p + r, p + r + rows);
+          if (a.finish.residual) fetch_residual(a, image, channel, width, first, last, p + r, p + r + rows);
           (vectors == 1 ? pointwise_tile_of<1>(rows) : pointwise_tile_of<kPointwiseVectors>(rows))(
               x + at + r * a.step, a.step, a.offsets, w, a.taps, bias, m + (p - first + r) * width, width);
         }

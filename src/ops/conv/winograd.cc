@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/checked.h"
 
@@ -35,20 +36,21 @@ void winograd_plan(WinogradArgs* args, int vectors, int threads) {
   const int64_t fit = kItemFloats / (a.products() * (a.in_padded() + 16 * a.out_groups()));
   const int64_t most = std::max<int64_t>(fit, 24);
   a.blocks = std::max<int64_t>(1, ceil_div(tiles, most));
-  a.splits = 1;
+  // Blocks an image so that the batch shares out.
+  const int64_t unit = threads / std::gcd<int64_t>(a.batch, threads);
   if (threads > 1 && a.batch * a.blocks < 4 * threads) {
     if (tiles >= 24 * threads)
       a.blocks = std::max(a.blocks, std::min<int64_t>(round_up<int64_t>(a.blocks, threads), tiles / 12));
     // Threads with positions of their own find near what they wrote, if these are several lines of each
     // channel. All weights for 8 tiles take as long to come as to multiply; for fewer tiles each thread has
     // its share of the channels.
-    if (tiles >= 8 * threads && a.out_height * a.out_width >= kOwnPositions * threads)
-      a.blocks = round_up<int64_t>(a.blocks, threads);
-    if (a.batch * a.blocks % threads != 0 || a.batch * a.blocks < threads)
-      a.splits = std::min<int64_t>(channel_blocks, threads);
+    if (tiles >= 8 * unit && a.out_height * a.out_width >= kOwnPositions * unit)
+      a.blocks = round_up<int64_t>(a.blocks, unit);
   }
   a.block = std::max<int64_t>(1, ceil_div(tiles, a.blocks));
   a.blocks = ceil_div(tiles, a.block);
+  const int64_t items = a.batch * a.blocks;
+  a.splits = items < 4 * threads && items % threads != 0 ? std::min<int64_t>(channel_blocks, threads) : 1;
 }
 
 double product_cost(const WinogradArgs& a) {

@@ -7,7 +7,6 @@
 #include <iterator>
 
 #include "base/checked.h"
-#include "base/past_caches.h"
 #include "ops/matmul/plan.h"
 #include "ops/matmul/tables.h"
 
@@ -22,8 +21,6 @@ constexpr int64_t kRowsQ8 = 48;   // likewise, of 8-bit activations
 constexpr int64_t kManyRows = 64, kRowBlocks = 512;
 
 using Cut = MatmulCut;
-
-static_assert(q8_row_stride(32) * sizeof(Q8Block) % 64 == 0);  // rows are whole lines
 
 // A block of rows of 8-bit x stays in L2 while the weights pass by.
 int64_t rows_that_fit(int64_t row_bytes) {
@@ -68,6 +65,7 @@ void each_tile(ThreadPool& pool, int64_t tiles, F&& f) {
     for (int64_t t = begin; t < end; t++) f(t, thread);
   });
 }
+
 }  // namespace
 
 WeightMatrix weight_matrix(Encoding encoding, const void* data, int64_t n, int64_t k, int frac_bits,
@@ -178,19 +176,16 @@ void dense_run(ThreadPool& pool, const MatmulKernels& kernels, const DenseArgs& 
 void quantize_rows(ThreadPool& pool, const MatmulKernels& kernels, const float* x, int64_t ldx, int64_t m,
                    int64_t k, Q8Block* out) {
   const int64_t ld = q8_row_stride(k), blocks = ceil_div<int64_t>(k, 32);
-  // Tiles that moved to another thread read some of the rows there, and whoever writes those lines next waits
-  // for each of them: so rows are put together near by and written in whole lines, past the caches.
+  // Tiles that moved to another thread read some of the rows there, and each store to such a line waits for
+  // it: so rows are put together near by and written in whole lines.
   const bool apart = pool.threads() > 1 && m >= kManyRows && ld <= kRowBlocks;
   pool.parallel_for(m, std::max<int64_t>(1, 8192 / std::max<int64_t>(k, 1)),
                     [&](int64_t begin, int64_t end, int) {
-                      alignas(64) Q8Block row[kRowBlocks];
-                      if (apart) std::fill(row + blocks, row + ld, Q8Block{});
+                      Q8Block row[kRowBlocks];
                       for (int64_t i = begin; i < end; i++) {
                         kernels.quantize_row(x + i * ldx, k, apart ? row : out + i * ld);
-                        if (apart)
-                          store_past_caches(out + i * ld, row, static_cast<size_t>(ld) * sizeof(Q8Block));
+                        if (apart) std::copy_n(row, blocks, out + i * ld);
                       }
-                      if (apart) finish_stores();
                     });
 }
 

@@ -115,7 +115,7 @@ void matmul_range(const MatmulKernels& kernels, const MatmulArgs& args, const Ma
 // Whole products on the pool's threads; several at once share one fork. plan.h repeats them faster.
 void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs* args, int count = 1);
 void dense_run(ThreadPool& pool, const MatmulKernels& kernels, const DenseArgs& args);
-// Rounds m rows of x, ldx apart, into rows of `out` (a multiple of 16) that are q8_row_stride(k) apart.
+// Rounds m rows of x, ldx apart, into rows of `out` that are q8_row_stride(k) apart.
 void quantize_rows(ThreadPool& pool, const MatmulKernels& kernels, const float* x, int64_t ldx, int64_t m,
                    int64_t k, Q8Block* out);
 

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "ops/matmul/matmul_testing.h"
+#include "ops/matmul/plan.h"
 
 namespace cyb {
 namespace {
@@ -196,6 +197,67 @@ TEST(Matmul, SeveralProductsShareOneFork) {
   }
   matmul_run(pool, matmul_kernels(detect_isa()), args.data(), static_cast<int>(args.size()));
   for (size_t i = 0; i < w.size(); i++) expect_same_bits(got[i], want[i], "product " + std::to_string(i));
+}
+
+// Many rows are written another way with several threads.
+TEST(Acts, ThreadsRoundTheSameBits) {
+  Random random(12);
+  ThreadPool one(1), three(3);
+  const MatmulKernels& kernels = matmul_kernels(detect_isa());
+  for (int64_t m : {63, 64, 200})
+    for (int64_t k : {33, 512, 16256, 16300}) {
+      const std::vector<float> x = activations(m, k, random);
+      const int64_t ld = q8_row_stride(k), blocks = (k + 31) / 32;
+      std::vector<Q8Block> want(static_cast<size_t>(m * ld)), got(want.size());
+      quantize_rows(one, kernels, x.data(), k, m, k, want.data());
+      quantize_rows(three, kernels, x.data(), k, m, k, got.data());
+      for (int64_t i = 0; i < m; i++)
+        ASSERT_EQ(std::memcmp(&want[static_cast<size_t>(i * ld)], &got[static_cast<size_t>(i * ld)],
+                              static_cast<size_t>(blocks) * sizeof(Q8Block)),
+                  0)
+            << m << " x " << k << ", row " << i;
+    }
+}
+
+// Threads that have copies of the activations read their own: so each copy makes another result, and each
+// tile's is that of one of them. With the same copies the result is the usual one.
+TEST(Matmul, PlansGiveEachThreadItsCopy) {
+  constexpr int kThreads = 3;
+  Random random(11);
+  const int64_t m = 2, n = 8 * 300, k = 64, each = m * q8_row_stride(k);
+  const Weights w = make_weights(Encoding::q8, n, k, random);
+  const MatmulKernels& kernels = matmul_kernels(detect_isa());
+  ThreadPool pool(kThreads);
+  for (bool same : {true, false}) {
+    std::vector<Q8Block> copies;
+    std::vector<std::vector<float>> want;
+    MatmulArgs args;
+    args.w = w.tiled;
+    args.m = m;
+    args.ldxq = q8_row_stride(k);
+    args.ldy = n;
+    Random values(5);
+    for (int t = 0; t < kThreads; t++) {
+      if (same) values = Random(5);
+      const std::vector<Q8Block> xq = quantized(kernels, activations(m, k, values), m, k, k);
+      copies.insert(copies.end(), xq.begin(), xq.end());
+      want.emplace_back(static_cast<size_t>(m * n));
+      args.xq = xq.data();
+      args.y = want.back().data();
+      matmul_range(kernels, args, {0, m, 0, n / 8});
+    }
+    ASSERT_EQ(static_cast<int64_t>(copies.size()), each * kThreads);
+    std::vector<float> got(static_cast<size_t>(m * n));
+    args.xq = copies.data();
+    args.y = got.data();
+    const MatmulPlan plan(kernels, {&args, 1}, kThreads, each * int64_t{sizeof(Q8Block)});
+    for (int turn = 0; turn < 3; turn++) {
+      plan.run(pool);
+      for (size_t i = 0; i < got.size(); i++)
+        ASSERT_TRUE(got[i] == want[0][i] || got[i] == want[1][i] || got[i] == want[2][i]) << i;
+      if (same) expect_same_bits(got, want[0], "the same copies");
+    }
+  }
 }
 
 // q8 codes of −128 (8-bit integer tensors), extreme scales and activations: no sum saturates.

@@ -27,16 +27,9 @@ uint64_t Products::scratch_bytes(const Call& c, int64_t m, int64_t k) {
   return copy_bytes(m, k) * static_cast<uint64_t>(copies_of(c, m, k));
 }
 
-void Products::plan(const Call& c, Isa isa, const float* x, int64_t m, int64_t k,
-                    std::span<const Product> list, uint8_t* scratch) {
-  kernels_ = &matmul_kernels(isa);
-  x_ = x;
-  m_ = m;
-  k_ = k;
-  scratch_ = scratch;
-  rounds_ = false;
-  copies_ = copies_of(c, m, k);
-  copy_bytes_ = copy_bytes(m, k);
+Products::Products(const Call& c, Isa isa, const float* x, int64_t m, int64_t k,
+                   std::span<const Product> list, uint8_t* scratch)
+    : kernels_(matmul_kernels(isa)), x_(x), m_(m), k_(k), scratch_(scratch), copy_bytes_(copy_bytes(m, k)) {
   std::vector<MatmulArgs> args;
   for (const Product& p : list) {
     MatmulArgs a;
@@ -48,7 +41,7 @@ void Products::plan(const Call& c, Isa isa, const float* x, int64_t m, int64_t k
     a.residual = p.residual;
     a.activation = p.activation;
     if (c.precision.eight_bit() && takes_q8_acts(a.w.encoding)) {
-      rounds_ = true;
+      copies_ = copies_of(c, m, k);
       a.xq = reinterpret_cast<Q8Block*>(scratch);
       a.ldxq = q8_row_stride(k);
     } else {
@@ -57,15 +50,13 @@ void Products::plan(const Call& c, Isa isa, const float* x, int64_t m, int64_t k
     }
     args.push_back(a);
   }
-  plan_ = MatmulPlan(*kernels_, args, c.pool->threads(), copies_ > 1 ? static_cast<int64_t>(copy_bytes_) : 0);
+  plan_ = MatmulPlan(kernels_, args, c.pool->threads(), copies_ > 1 ? static_cast<int64_t>(copy_bytes_) : 0);
 }
 
 void Products::run(ThreadPool& pool) const {
-  if (rounds_) {
-    quantize_rows(pool, *kernels_, x_, k_, m_, k_, reinterpret_cast<Q8Block*>(scratch_));
-    for (int64_t i = 1; i < copies_; i++)
-      std::memcpy(scratch_ + static_cast<uint64_t>(i) * copy_bytes_, scratch_, q8_bytes(m_, k_));
-  }
+  if (copies_ > 0) quantize_rows(pool, kernels_, x_, k_, m_, k_, reinterpret_cast<Q8Block*>(scratch_));
+  for (int64_t i = 1; i < copies_; i++)
+    std::memcpy(scratch_ + static_cast<uint64_t>(i) * copy_bytes_, scratch_, q8_bytes(m_, k_));
   plan_.run(pool);
 }
 

@@ -17,24 +17,21 @@ struct Product {
 
 class Products {
  public:
-  // Of m rows of k activations: what add_rows' scratch must hold for them.
+  // What the scratch must hold for m rows of k activations.
   static uint64_t scratch_bytes(const Call& c, int64_t m, int64_t k);
 
-  // Whether plan() was called with this scratch.
-  bool planned(const uint8_t* scratch) const { return kernels_ && scratch == scratch_; }
-  // x, all y and the scratch stay where they are.
-  void plan(const Call& c, Isa isa, const float* x, int64_t m, int64_t k, std::span<const Product> list,
-            uint8_t* scratch);
+  // x, all y and the scratch stay where they are, and the call its pool.
+  Products(const Call& c, Isa isa, const float* x, int64_t m, int64_t k, std::span<const Product> list,
+           uint8_t* scratch);
   void run(ThreadPool& pool) const;
 
  private:
-  const MatmulKernels* kernels_ = nullptr;
-  const float* x_ = nullptr;
-  int64_t m_ = 0, k_ = 0;
-  uint8_t* scratch_ = nullptr;
-  bool rounds_ = false;      // some product takes 8-bit activations
-  uint64_t copy_bytes_ = 0;  // of the activations in 8 bits
-  int64_t copies_ = 1;
+  const MatmulKernels& kernels_;
+  const float* x_;
+  int64_t m_, k_;
+  uint8_t* scratch_;
+  uint64_t copy_bytes_;  // of the activations in 8 bits
+  int64_t copies_ = 0;   // 0: no product takes such
   MatmulPlan plan_;
 };
 

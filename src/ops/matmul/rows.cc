@@ -67,15 +67,7 @@ uint64_t padded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 int64_t rows_of(const Arg& x) { return x.shape.elements(0, x.shape.rank() - 1); }
 
-// The node's products, planned at its first run: then all places are known.
-template <class List>
-const Products& products(Call& c, Isa isa, const float* x, int64_t m, int64_t k, uint8_t* scratch,
-                         List&& list) {
-  if (!c.prepared) c.prepared = std::make_shared<Products>();
-  auto& p = *static_cast<Products*>(c.prepared.get());
-  if (!p.planned(scratch)) p.plan(c, isa, x, m, k, list(), scratch);
-  return p;
-}
+const Products& products_of(const Call& c) { return *static_cast<const Products*>(c.prepared.get()); }
 
 // Matmul of a weight.
 
@@ -91,12 +83,13 @@ uint64_t matmul_scratch(const Call& c) {
 }
 
 template <Isa isa>
-void run_matmul(Call& c) {
-  products(c, isa, c.in[0].f32(), rows_of(c.in[0]), c.in[0].shape.back(), c.scratch, [&] {
-    return std::vector<Product>{
-        {.w = &matrix_of(c.in[1]), .bias = c.has(2) ? c.in[2].f32() : nullptr, .y = c.out[0].f32()}};
-  }).run(*c.pool);
+void plan_matmul(Call& c) {
+  const Product p{.w = &matrix_of(c.in[1]), .bias = c.has(2) ? c.in[2].f32() : nullptr, .y = c.out[0].f32()};
+  c.prepared = std::make_shared<Products>(c, isa, c.in[0].f32(), rows_of(c.in[0]), c.in[0].shape.back(),
+                                          std::span(&p, 1), c.scratch);
 }
+
+void run_products(Call& c) { products_of(c).run(*c.pool); }
 
 // Matmul of two values.
 
@@ -259,14 +252,14 @@ const char* reject_finished(const Query& q) {
 }
 
 template <Isa isa>
-void run_finished(Call& c) {
-  products(c, isa, c.in[0].f32(), rows_of(c.in[0]), c.in[0].shape.back(), c.scratch, [&] {
-    return std::vector<Product>{{.w = &matrix_of(c.in[1]),
-                                 .bias = c.has(2) ? c.in[2].f32() : nullptr,
-                                 .y = c.out[0].f32(),
-                                 .residual = c.has(3) ? c.in[3].f32() : nullptr,
-                                 .activation = activation_of(c.attrs<ir::FusedMatmulAttrs>().act)}};
-  }).run(*c.pool);
+void plan_finished(Call& c) {
+  const Product p{.w = &matrix_of(c.in[1]),
+                  .bias = c.has(2) ? c.in[2].f32() : nullptr,
+                  .y = c.out[0].f32(),
+                  .residual = c.has(3) ? c.in[3].f32() : nullptr,
+                  .activation = activation_of(c.attrs<ir::FusedMatmulAttrs>().act)};
+  c.prepared = std::make_shared<Products>(c, isa, c.in[0].f32(), rows_of(c.in[0]), c.in[0].shape.back(),
+                                          std::span(&p, 1), c.scratch);
 }
 
 const char* reject_fused(const Query& q) {
@@ -277,50 +270,58 @@ const char* reject_fused(const Query& q) {
   return nullptr;
 }
 
+// The normed rows, then those of 8 bits.
+uint64_t normed_bytes(const Call& c) {
+  return c.has(1) ? padded(static_cast<uint64_t>(c.in[0].elements()) * 4) : 0;
+}
+
 uint64_t fused_norm_scratch(const Call& c) {
-  const int64_t m = rows_of(c.in[0]), k = c.in[0].shape.back();
-  const uint64_t normed = c.has(1) ? static_cast<uint64_t>(m * k) * 4 : 0;
-  return padded(normed) + Products::scratch_bytes(c, m, k);
+  return normed_bytes(c) + Products::scratch_bytes(c, rows_of(c.in[0]), c.in[0].shape.back());
+}
+
+template <Isa isa>
+void plan_fused_norm(Call& c) {
+  std::vector<Product> list;
+  for (size_t i = 0; i < c.out.size(); i++)
+    list.push_back({.w = &matrix_of(c.in[2 * i + 2]),
+                    .bias = c.has(2 * i + 3) ? c.in[2 * i + 3].f32() : nullptr,
+                    .y = c.out[i].f32()});
+  const float* x = c.has(1) ? reinterpret_cast<float*>(c.scratch) : c.in[0].f32();
+  c.prepared = std::make_shared<Products>(c, isa, x, rows_of(c.in[0]), c.in[0].shape.back(), list,
+                                          c.scratch + normed_bytes(c));
 }
 
 template <Isa isa>
 void run_fused_norm(Call& c) {
-  const int64_t m = rows_of(c.in[0]), k = c.in[0].shape.back();
-  const float* x = c.in[0].f32();
-  uint8_t* q8 = c.scratch;
   if (c.has(1)) {
     const auto& a = c.attrs<ir::FusedNormMatmulAttrs>();
-    float* normed = reinterpret_cast<float*>(c.scratch);
-    rms_norm_rows(*c.pool, isa, x, c.in[1].f32(), a.offset, static_cast<float>(a.eps), m, k, normed);
-    x = normed;
-    q8 += padded(static_cast<uint64_t>(m * k) * 4);
+    rms_norm_rows(*c.pool, isa, c.in[0].f32(), c.in[1].f32(), a.offset, static_cast<float>(a.eps),
+                  rows_of(c.in[0]), c.in[0].shape.back(), reinterpret_cast<float*>(c.scratch));
   }
-  products(c, isa, x, m, k, q8, [&] {
-    std::vector<Product> list;
-    for (size_t i = 0; i < c.out.size(); i++)
-      list.push_back({.w = &matrix_of(c.in[2 * i + 2]),
-                      .bias = c.has(2 * i + 3) ? c.in[2 * i + 3].f32() : nullptr,
-                      .y = c.out[i].f32()});
-    return list;
-  }).run(*c.pool);
+  products_of(c).run(*c.pool);
 }
 
+// What the gate is multiplied with, then the rows of 8 bits.
+uint64_t up_bytes(const Call& c) { return padded(static_cast<uint64_t>(c.out[0].elements()) * 4); }
+
 uint64_t fused_glu_scratch(const Call& c) {
-  const int64_t m = rows_of(c.in[0]);
-  return padded(static_cast<uint64_t>(m * c.out[0].shape.back()) * 4) +
-         Products::scratch_bytes(c, m, c.in[0].shape.back());
+  return up_bytes(c) + Products::scratch_bytes(c, rows_of(c.in[0]), c.in[0].shape.back());
+}
+
+template <Isa isa>
+void plan_fused_glu(Call& c) {
+  const Product list[] = {{.w = &matrix_of(c.in[1]), .y = c.out[0].f32()},
+                          {.w = &matrix_of(c.in[2]), .y = reinterpret_cast<float*>(c.scratch)}};
+  c.prepared = std::make_shared<Products>(c, isa, c.in[0].f32(), rows_of(c.in[0]), c.in[0].shape.back(), list,
+                                          c.scratch + up_bytes(c));
 }
 
 template <Isa isa>
 void run_fused_glu(Call& c) {
-  const int64_t m = rows_of(c.in[0]), n = c.out[0].shape.back();
-  float* up = reinterpret_cast<float*>(c.scratch);
-  uint8_t* q8 = c.scratch + padded(static_cast<uint64_t>(m * n) * 4);
-  products(c, isa, c.in[0].f32(), m, c.in[0].shape.back(), q8, [&] {
-    return std::vector<Product>{{.w = &matrix_of(c.in[1]), .y = c.out[0].f32()},
-                                {.w = &matrix_of(c.in[2]), .y = up}};
-  }).run(*c.pool);
-  gated(*c.pool, isa, c.attrs<ir::FusedGluAttrs>().act, c.out[0].f32(), up, m * n, c.out[0].f32());
+  products_of(c).run(*c.pool);
+  float* y = c.out[0].f32();
+  gated(*c.pool, isa, c.attrs<ir::FusedGluAttrs>().act, y, reinterpret_cast<float*>(c.scratch),
+        c.out[0].elements(), y);
 }
 
 template <Isa isa>
@@ -334,7 +335,8 @@ void add_rows(KernelTable& t, const char* weight, const char* dense, const char*
          .encoded = 2,
          .reject = reject_not_weight,
          .scratch_bytes = matmul_scratch,
-         .run = run_matmul<isa>});
+         .plan = plan_matmul<isa>,
+         .run = run_products});
   t.add({.op = Op::Matmul,
          .name = dense,
          .isa = isa,
@@ -349,7 +351,8 @@ void add_rows(KernelTable& t, const char* weight, const char* dense, const char*
          .encoded = 2,
          .reject = reject_finished,
          .scratch_bytes = matmul_scratch,
-         .run = run_finished<isa>});
+         .plan = plan_finished<isa>,
+         .run = run_products});
   t.add({.op = Op::FusedNormMatmul,
          .name = norm,
          .isa = isa,
@@ -357,6 +360,7 @@ void add_rows(KernelTable& t, const char* weight, const char* dense, const char*
          .encoded = 0x55555554u,
          .reject = reject_fused,
          .scratch_bytes = fused_norm_scratch,
+         .plan = plan_fused_norm<isa>,
          .run = run_fused_norm<isa>});
   t.add({.op = Op::FusedSwiGlu,
          .name = glu,
@@ -365,6 +369,7 @@ void add_rows(KernelTable& t, const char* weight, const char* dense, const char*
          .encoded = 6,
          .reject = reject_fused,
          .scratch_bytes = fused_glu_scratch,
+         .plan = plan_fused_glu<isa>,
          .run = run_fused_glu<isa>});
 }
 
