@@ -182,7 +182,10 @@ void share(Isa isa, int threads, int64_t m, int64_t n, int64_t k) {
   nt.b_k = 1, nt.b_n = k;
   Product u32(pool, kernels, Encoding::u32, false, m, n, k, 1),
       u16(pool, kernels, Encoding::u16, false, m, n, k, 1);
-  for (Product* p : {&u32, &u16}) p->args.x = a.get(), p->args.y = y.get();
+  for (Product* p : {&u32, &u16}) {
+    p->args.x = a.get(), p->args.y = y.get();
+    p->plan(pool, kernels);
+  }
   const auto code = [](const auto* p, int64_t at_k, int64_t at_n, int64_t depth) {
     return static_cast<double>(p[(at_n / 8 * depth + at_k) * 8 + at_n % 8]);
   };

@@ -66,7 +66,7 @@ Case product_case(ThreadPool& pool, const MatmulKernels& kernels, Encoding e, bo
   Case c;
   c.name = std::string(to_string(e)) + (eight_bit ? "" : takes_q8_acts(e) ? " exact" : "");
   c.work = m == 1 ? static_cast<double>(weight_bytes(e, n, k, true)) : 2.0 * static_cast<double>(m * n * k);
-  c.run = [p, &pool, &kernels] { p->run(pool, kernels); };
+  c.run = [p, &pool] { p->run(pool); };
   if (m == 1)
     c.reading = std::make_shared<ReadingPeak>(pool, std::span(p->weights.get(), p->each * p->copies));
   return c;

@@ -51,8 +51,14 @@ struct Product {
     }
     args.y = y.get();
     args.ldy = n;
+    args.w = weight_matrix(e, weights.get(), n, k, 15, true);
+    plan(pool, kernels);
+  }
+  // Anew, where args changed.
+  void plan(ThreadPool& pool, const MatmulKernels& kernels) {
+    plans.clear();
     for (size_t i = 0; i < copies; i++) {
-      args.w = weight_matrix(e, weights.get() + i * each, n, k, 15, true);
+      args.w.data = weights.get() + i * each;
       plans.emplace_back(kernels, std::span<const MatmulArgs>(&args, 1), pool.threads());
     }
   }

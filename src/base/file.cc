@@ -129,12 +129,6 @@ void MappedFile::drop(uint64_t offset, uint64_t length) const {
   if (end > begin) ::madvise(const_cast<uint8_t*>(data_) + begin, end - begin, MADV_DONTNEED);
 }
 
-void MappedFile::will_need(uint64_t offset, uint64_t length) const {
-  if (!data_ || offset >= size_) return;
-  const uint64_t begin = offset / 4096 * 4096;
-  ::madvise(const_cast<uint8_t*>(data_) + begin, std::min(size_, offset + length) - begin, MADV_WILLNEED);
-}
-
 std::string read_file(const std::string& path, uint64_t limit) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) throw io_error("open", path);

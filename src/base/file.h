@@ -30,8 +30,6 @@ class MappedFile {
 
   // Gives back the resident pages of [offset, offset + length): they are read again when touched.
   void drop(uint64_t offset, uint64_t length) const;
-  // Asks the system to read [offset, offset + length) ahead.
-  void will_need(uint64_t offset, uint64_t length) const;
 
  private:
   std::string path_;
