@@ -101,7 +101,7 @@ ArenaSize plan_arena(std::vector<ArenaBlock>& blocks) {
   }
   std::vector<ArenaBlock> apart = blocks;
   const uint64_t bytes = place_by_size(apart, by_time);
-  if (bytes <= std::min(size.bytes + kSpare, 2 * size.bytes)) {
+  if (bytes <= std::min(size.bytes + kSpare, 3 * size.bytes)) {
     blocks = std::move(apart);
     size.bytes = bytes;
   }
