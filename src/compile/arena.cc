@@ -14,13 +14,15 @@ constexpr uint64_t kAlign = 64;
 // What values of each size may take more so that they have places of their own.
 constexpr uint64_t kSpare = 8 << 20;
 
+uint64_t room(const ArenaBlock& b) { return round_up(std::max<uint64_t>(b.bytes, 1), kAlign); }
+
 // Places blocks in the given order; returns the arena's size.
 uint64_t place(std::vector<ArenaBlock>& blocks, const std::vector<size_t>& order) {
   uint64_t total = 0;
   std::vector<size_t> placed;  // by offset
   for (size_t index : order) {
     ArenaBlock& b = blocks[index];
-    const uint64_t bytes = round_up(std::max<uint64_t>(b.bytes, 1), kAlign);
+    const uint64_t bytes = room(b);
     uint64_t at = 0, best = UINT64_MAX, best_gap = UINT64_MAX;
     for (size_t other : placed) {
       const ArenaBlock& o = blocks[other];
@@ -29,7 +31,7 @@ uint64_t place(std::vector<ArenaBlock>& blocks, const std::vector<size_t>& order
         best = at;
         best_gap = o.offset - at;
       }
-      at = std::max(at, o.offset + round_up(std::max<uint64_t>(o.bytes, 1), kAlign));
+      at = std::max(at, o.offset + room(o));
     }
     b.offset = best != UINT64_MAX ? best : at;
     total = std::max(total, b.offset + bytes);
@@ -51,7 +53,7 @@ uint64_t place_by_size(std::vector<ArenaBlock>& blocks, const std::vector<size_t
   uint64_t total = 0;
   for (size_t index : by_time) {
     ArenaBlock& b = blocks[index];
-    const uint64_t bytes = round_up(std::max<uint64_t>(b.bytes, 1), kAlign);
+    const uint64_t bytes = room(b);
     std::vector<Place>& own = places[bytes];
     // The one that was used last is nearest.
     Place* best = nullptr;
@@ -74,7 +76,7 @@ ArenaSize plan_arena(std::vector<ArenaBlock>& blocks) {
   ArenaSize size;
   std::map<int, int64_t> change;
   for (const ArenaBlock& b : blocks) {
-    const auto bytes = static_cast<int64_t>(round_up(std::max<uint64_t>(b.bytes, 1), kAlign));
+    const auto bytes = static_cast<int64_t>(room(b));
     change[b.first] += bytes;
     change[b.last + 1] -= bytes;
   }

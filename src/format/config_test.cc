@@ -8,6 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/error_testing.h"
 #include "format/config_from_json.h"
 
 namespace cyb {
@@ -16,14 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string message_of(const std::function<void()>& f, ErrorKind kind = ErrorKind::InvalidConfig) {
-  try {
-    f();
-  } catch (const Error& e) {
-    EXPECT_EQ(to_string(e.kind()), std::string(to_string(kind)));
-    return e.message();
-  }
-  ADD_FAILURE() << "no error";
-  return "";
+  return testing::error_message(f, kind);
 }
 
 TEST(Config, reads_what_toml_allows_without_floats) {

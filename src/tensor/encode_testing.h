@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "base/error_testing.h"
 #include "tensor/encode.h"
 
 namespace cyb::testing {
@@ -28,14 +28,7 @@ inline TensorSpec spec_of(Encoding encoding, std::vector<int64_t> shape, int til
 
 template <class F>
 std::string message_of(F&& f, ErrorKind kind = ErrorKind::WeightFormat) {
-  try {
-    f();
-  } catch (const Error& e) {
-    EXPECT_EQ(to_string(e.kind()), std::string(to_string(kind)));
-    return e.message();
-  }
-  ADD_FAILURE() << "no error";
-  return "";
+  return error_message(f, kind);
 }
 
 // Blocks that are hard in different ways, by number.

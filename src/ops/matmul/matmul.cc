@@ -20,16 +20,14 @@ constexpr int64_t kRows = 24;     // rows that stay together: a multiple of ever
 constexpr int64_t kRowsQ8 = 48;   // likewise, of 8-bit activations
 constexpr int64_t kManyRows = 64, kRowBlocks = 512;
 
-using Cut = MatmulCut;
-
 // A block of rows of 8-bit x stays in L2 while the weights pass by.
 int64_t rows_that_fit(int64_t row_bytes) {
   return std::clamp<int64_t>((256 << 10) / std::max<int64_t>(row_bytes, 1) / kRowsQ8 * kRowsQ8, kRowsQ8, 192);
 }
 
-Cut cut(int64_t m, int64_t n, int64_t most_rows, int64_t together, int64_t group_bytes, int64_t batch,
-        int threads, bool one_by_one) {
-  Cut c;
+MatmulCut cut(int64_t m, int64_t n, int64_t most_rows, int64_t together, int64_t group_bytes, int64_t batch,
+              int threads, bool one_by_one) {
+  MatmulCut c;
   const int64_t groups = ceil_div<int64_t>(n, 8);
   c.rows = std::min(m, most_rows);
   c.row_tiles = ceil_div(m, std::max<int64_t>(c.rows, 1));
@@ -52,7 +50,7 @@ Cut cut(int64_t m, int64_t n, int64_t most_rows, int64_t together, int64_t group
   return c;
 }
 
-MatmulRange tile_range(const Cut& c, int64_t m, int64_t n, int64_t tile) {
+MatmulRange tile_range(const MatmulCut& c, int64_t m, int64_t n, int64_t tile) {
   const int64_t r = tile / c.group_tiles, g = tile % c.group_tiles;
   return {r * c.rows, std::min((r + 1) * c.rows, m), g * c.groups,
           std::min((g + 1) * c.groups, ceil_div<int64_t>(n, 8))};
@@ -144,9 +142,10 @@ MatmulPlan::MatmulPlan(const MatmulKernels& kernels, std::span<const MatmulArgs>
         a.xq = reinterpret_cast<const Q8Block*>(reinterpret_cast<const uint8_t*>(a.xq) + thread * xq_copy);
       const int64_t groups = std::max<int64_t>(ceil_div<int64_t>(a.w.n, 8), 1);
       const int64_t most = a.xq ? rows_that_fit(q8_row_stride(a.w.k) * int64_t{sizeof(Q8Block)}) : kPanelRows;
-      const Cut c = cut(a.m, a.w.n, most, a.xq ? kRowsQ8 : kRows,
-                        static_cast<int64_t>(weight_bytes(a.w.encoding, a.w.n, a.w.k, a.w.tiled)) / groups, 1,
-                        threads, a.xq && a.m <= kFewRows);
+      const MatmulCut c =
+          cut(a.m, a.w.n, most, a.xq ? kRowsQ8 : kRows,
+              static_cast<int64_t>(weight_bytes(a.w.encoding, a.w.n, a.w.k, a.w.tiled)) / groups, 1, threads,
+              a.xq && a.m <= kFewRows);
       if (thread == 0) tiles_ += c.tiles();
       products_.push_back({a, c});
     }
@@ -160,13 +159,9 @@ void MatmulPlan::run(ThreadPool& pool) const {
   });
 }
 
-void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs* args, int count) {
-  MatmulPlan(kernels, {args, static_cast<size_t>(count)}, pool.threads()).run(pool);
-}
-
 void dense_run(ThreadPool& pool, const MatmulKernels& kernels, const DenseArgs& args) {
   const int64_t batches = args.batch[0] * args.batch[1];
-  const Cut c = cut(args.m, args.n, kPanelRows, kRows, args.k * 32, batches, pool.threads(), false);
+  const MatmulCut c = cut(args.m, args.n, kPanelRows, kRows, args.k * 32, batches, pool.threads(), false);
   if (c.tiles() == 0) return;
   each_tile(pool, batches * c.tiles(), [&](int64_t t, int) {
     kernels.dense(args, t / c.tiles(), tile_range(c, args.m, args.n, t % c.tiles()));

@@ -112,8 +112,7 @@ const MatmulKernels& matmul_kernels(Isa isa, Dots dots);
 // One range, on the calling thread.
 void matmul_range(const MatmulKernels& kernels, const MatmulArgs& args, const MatmulRange& range);
 
-// Whole products on the pool's threads; several at once share one fork. plan.h repeats them faster.
-void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, const MatmulArgs* args, int count = 1);
+// On the pool's threads, whole; for weights see plan.h.
 void dense_run(ThreadPool& pool, const MatmulKernels& kernels, const DenseArgs& args);
 // Rounds m rows of x, ldx apart, into rows of `out` that are q8_row_stride(k) apart.
 void quantize_rows(ThreadPool& pool, const MatmulKernels& kernels, const float* x, int64_t ldx, int64_t m,

@@ -10,7 +10,6 @@
 #include <limits>
 
 #include "ops/matmul/matmul_testing.h"
-#include "ops/matmul/plan.h"
 
 namespace cyb {
 namespace {
@@ -104,12 +103,12 @@ TEST(Matmul, VectorKernelsGiveTheScalarBits) {
           expect_same_bits(tiled, want, name({Isa::scalar}, e, q8, m, n, k) + " tiled");
           for (Level isa : vector_isas()) {
             into(got);
-            matmul_run(pool, matmul_kernels(isa), &args);
+            matmul_run(pool, matmul_kernels(isa), {&args, 1});
             expect_same_bits(got, want, name(isa, e, q8, m, n, k));
             // The activation is that of the whole result.
             into(got);
             args.activation = Activation::gelu_erf;
-            matmul_run(pool, matmul_kernels(isa), &args);
+            matmul_run(pool, matmul_kernels(isa), {&args, 1});
             args.activation = Activation::identity;
             std::vector<float> activated = want;
             for (int64_t i = 0; i < m; i++)
@@ -160,7 +159,7 @@ TEST(Matmul, RowsAndSplitsDoNotChangeABit) {
             got.assign(want.begin(), want.end());
             std::fill(got.begin(), got.begin() + rows * n, -1.0f);
             args.m = rows;
-            matmul_run(pool, matmul_kernels(isa), &args);
+            matmul_run(pool, matmul_kernels(isa), {&args, 1});
             expect_same_bits(got, want, name(isa, e, q8, rows, n, k));
           }
       }
@@ -195,7 +194,7 @@ TEST(Matmul, SeveralProductsShareOneFork) {
     a.y = got[i].data();
     args.push_back(a);
   }
-  matmul_run(pool, matmul_kernels(detect_isa()), args.data(), static_cast<int>(args.size()));
+  matmul_run(pool, matmul_kernels(detect_isa()), args);
   for (size_t i = 0; i < w.size(); i++) expect_same_bits(got[i], want[i], "product " + std::to_string(i));
 }
 
@@ -365,10 +364,10 @@ TEST(Matmul, NoColumnsLeaveTheBiasAndNoRowsTouchNothing) {
       args.bias = bias.data();
       args.y = y.data();
       args.ldy = 9;
-      matmul_run(pool, matmul_kernels(isa), &args);
+      matmul_run(pool, matmul_kernels(isa), {&args, 1});
       EXPECT_EQ(y, std::vector<float>(9, -1));
       args.m = 1;
-      matmul_run(pool, matmul_kernels(isa), &args);
+      matmul_run(pool, matmul_kernels(isa), {&args, 1});
       EXPECT_EQ(y, bias) << to_string(isa);
     }
 }

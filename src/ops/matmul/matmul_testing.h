@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/matmul/matmul.h"
+#include "ops/matmul/plan.h"
 
 namespace cyb::matmul_testing {
 
@@ -25,6 +25,9 @@ struct Level {
 };
 using cyb::matmul_kernels;
 inline const MatmulKernels& matmul_kernels(Level level) { return matmul_kernels(level.isa, level.dots); }
+inline void matmul_run(ThreadPool& pool, const MatmulKernels& kernels, std::span<const MatmulArgs> products) {
+  MatmulPlan(kernels, products, pool.threads()).run(pool);
+}
 using cyb::to_string;
 inline const char* to_string(Level level) { return isa_name(level.isa, level.dots); }
 

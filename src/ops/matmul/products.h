@@ -17,12 +17,11 @@ struct Product {
 
 class Products {
  public:
-  // What the scratch must hold for m rows of k activations.
-  static uint64_t scratch_bytes(const Call& c, int64_t m, int64_t k);
+  // What `scratch` must hold.
+  static uint64_t scratch_bytes(const Call& c);
 
-  // x, all y and the scratch stay where they are, and the call its pool.
-  Products(const Call& c, Isa isa, const float* x, int64_t m, int64_t k, std::span<const Product> list,
-           uint8_t* scratch);
+  // `x` is of the shape of the call's first operand. All places stay as they are, and the call its pool.
+  Products(const Call& c, Isa isa, std::span<const Product> list, const float* x, uint8_t* scratch);
   void run(ThreadPool& pool) const;
 
  private:

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/checked.h"
 #include "ir/ops/matmul.h"
 #include "ops/common/reals.h"
 #include "ops/conv/weight.h"
@@ -63,9 +64,11 @@ const void* values_of(const Arg& a) {
   return nullptr;
 }
 
-uint64_t padded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 int64_t rows_of(const Arg& x) { return x.shape.elements(0, x.shape.rank() - 1); }
+
+void plan_products(Call& c, Isa isa, std::span<const Product> list, const float* x, uint8_t* scratch) {
+  c.prepared = std::make_shared<Products>(c, isa, list, x, scratch);
+}
 
 const Products& products_of(const Call& c) { return *static_cast<const Products*>(c.prepared.get()); }
 
@@ -78,15 +81,17 @@ const char* reject_not_weight(const Query& q) {
   return nullptr;
 }
 
-uint64_t matmul_scratch(const Call& c) {
-  return Products::scratch_bytes(c, rows_of(c.in[0]), c.in[0].shape.back());
-}
-
+// Matmul, which has no residual and no activation, and FusedMatmul.
 template <Isa isa>
-void plan_matmul(Call& c) {
-  const Product p{.w = &matrix_of(c.in[1]), .bias = c.has(2) ? c.in[2].f32() : nullptr, .y = c.out[0].f32()};
-  c.prepared = std::make_shared<Products>(c, isa, c.in[0].f32(), rows_of(c.in[0]), c.in[0].shape.back(),
-                                          std::span(&p, 1), c.scratch);
+void plan_product(Call& c) {
+  const bool fused = c.node->op == Op::FusedMatmul;
+  const Product p{
+      .w = &matrix_of(c.in[1]),
+      .bias = c.has(2) ? c.in[2].f32() : nullptr,
+      .y = c.out[0].f32(),
+      .residual = c.has(3) ? c.in[3].f32() : nullptr,
+      .activation = fused ? activation_of(c.attrs<ir::FusedMatmulAttrs>().act) : Activation::identity};
+  plan_products(c, isa, {&p, 1}, c.in[0].f32(), c.scratch);
 }
 
 void run_products(Call& c) { products_of(c).run(*c.pool); }
@@ -251,17 +256,6 @@ const char* reject_finished(const Query& q) {
   return nullptr;
 }
 
-template <Isa isa>
-void plan_finished(Call& c) {
-  const Product p{.w = &matrix_of(c.in[1]),
-                  .bias = c.has(2) ? c.in[2].f32() : nullptr,
-                  .y = c.out[0].f32(),
-                  .residual = c.has(3) ? c.in[3].f32() : nullptr,
-                  .activation = activation_of(c.attrs<ir::FusedMatmulAttrs>().act)};
-  c.prepared = std::make_shared<Products>(c, isa, c.in[0].f32(), rows_of(c.in[0]), c.in[0].shape.back(),
-                                          std::span(&p, 1), c.scratch);
-}
-
 const char* reject_fused(const Query& q) {
   if (const char* why = reject_not_f32(q)) return why;
   const size_t first = q.node.op == Op::FusedSwiGlu ? 1 : 2, step = q.node.op == Op::FusedSwiGlu ? 1 : 2;
@@ -272,12 +266,10 @@ const char* reject_fused(const Query& q) {
 
 // The normed rows, then those of 8 bits.
 uint64_t normed_bytes(const Call& c) {
-  return c.has(1) ? padded(static_cast<uint64_t>(c.in[0].elements()) * 4) : 0;
+  return c.has(1) ? round_up<uint64_t>(static_cast<uint64_t>(c.in[0].elements()) * 4, 64) : 0;
 }
 
-uint64_t fused_norm_scratch(const Call& c) {
-  return normed_bytes(c) + Products::scratch_bytes(c, rows_of(c.in[0]), c.in[0].shape.back());
-}
+uint64_t fused_norm_scratch(const Call& c) { return normed_bytes(c) + Products::scratch_bytes(c); }
 
 template <Isa isa>
 void plan_fused_norm(Call& c) {
@@ -287,8 +279,7 @@ void plan_fused_norm(Call& c) {
                     .bias = c.has(2 * i + 3) ? c.in[2 * i + 3].f32() : nullptr,
                     .y = c.out[i].f32()});
   const float* x = c.has(1) ? reinterpret_cast<float*>(c.scratch) : c.in[0].f32();
-  c.prepared = std::make_shared<Products>(c, isa, x, rows_of(c.in[0]), c.in[0].shape.back(), list,
-                                          c.scratch + normed_bytes(c));
+  plan_products(c, isa, list, x, c.scratch + normed_bytes(c));
 }
 
 template <Isa isa>
@@ -302,18 +293,17 @@ void run_fused_norm(Call& c) {
 }
 
 // What the gate is multiplied with, then the rows of 8 bits.
-uint64_t up_bytes(const Call& c) { return padded(static_cast<uint64_t>(c.out[0].elements()) * 4); }
-
-uint64_t fused_glu_scratch(const Call& c) {
-  return up_bytes(c) + Products::scratch_bytes(c, rows_of(c.in[0]), c.in[0].shape.back());
+uint64_t up_bytes(const Call& c) {
+  return round_up<uint64_t>(static_cast<uint64_t>(c.out[0].elements()) * 4, 64);
 }
+
+uint64_t fused_glu_scratch(const Call& c) { return up_bytes(c) + Products::scratch_bytes(c); }
 
 template <Isa isa>
 void plan_fused_glu(Call& c) {
   const Product list[] = {{.w = &matrix_of(c.in[1]), .y = c.out[0].f32()},
                           {.w = &matrix_of(c.in[2]), .y = reinterpret_cast<float*>(c.scratch)}};
-  c.prepared = std::make_shared<Products>(c, isa, c.in[0].f32(), rows_of(c.in[0]), c.in[0].shape.back(), list,
-                                          c.scratch + up_bytes(c));
+  plan_products(c, isa, list, c.in[0].f32(), c.scratch + up_bytes(c));
 }
 
 template <Isa isa>
@@ -334,8 +324,8 @@ void add_rows(KernelTable& t, const char* weight, const char* dense, const char*
          .cost = cost,
          .encoded = 2,
          .reject = reject_not_weight,
-         .scratch_bytes = matmul_scratch,
-         .plan = plan_matmul<isa>,
+         .scratch_bytes = Products::scratch_bytes,
+         .plan = plan_product<isa>,
          .run = run_products});
   t.add({.op = Op::Matmul,
          .name = dense,
@@ -350,8 +340,8 @@ void add_rows(KernelTable& t, const char* weight, const char* dense, const char*
          .cost = cost,
          .encoded = 2,
          .reject = reject_finished,
-         .scratch_bytes = matmul_scratch,
-         .plan = plan_finished<isa>,
+         .scratch_bytes = Products::scratch_bytes,
+         .plan = plan_product<isa>,
          .run = run_products});
   t.add({.op = Op::FusedNormMatmul,
          .name = norm,
