@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # cyb_module(NAME DEPS …): the static library cyb_NAME of src/NAME, and NAME_test of its *_test.cc files.
 # Files named *_ISA.cc, with an instruction set of these lists, are compiled for it where the target has it.
-set(CYB_ISAS avx2 avxvnni avx512 amx neon neon_dot neon_i8mm)
+set(CYB_ISAS avx2 avxvnni avx512 avx512vnni amx neon neon_dot neon_i8mm)
 set(CYB_FLAGS_avx2 -march=haswell -mtune=generic)
 set(CYB_FLAGS_avxvnni -march=haswell -mavxvnni -mtune=generic)
-set(CYB_FLAGS_avx512 -march=cascadelake -mtune=generic)
+set(CYB_FLAGS_avx512 -march=skylake-avx512 -mtune=generic)
+set(CYB_FLAGS_avx512vnni -march=cascadelake -mtune=generic)
 set(CYB_FLAGS_amx -march=cascadelake -mtune=generic -mamx-tile -mamx-int8)
 set(CYB_FLAGS_neon "")
 set(CYB_FLAGS_neon_dot -march=armv8.2-a+dotprod)
@@ -63,7 +64,7 @@ function(cyb_kernels_test)
   list(TRANSFORM groups PREPEND ${CMAKE_SOURCE_DIR}/src/ops/ OUTPUT_VARIABLE folders)
   list(TRANSFORM folders APPEND "/*.cc")
   file(GLOB sources CONFIGURE_DEPENDS ${folders})
-  list(FILTER sources EXCLUDE REGEX "rows\\.cc$|(elementwise/|_)reference\\.cc$|/(cast|det)\\.cc$|_(avx2|avxvnni|avx512|amx)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "rows\\.cc$|(elementwise/|_)reference\\.cc$|/(cast|det)\\.cc$|_(avx2|avxvnni|avx512|avx512vnni|amx)\\.cc$")
   foreach(file base/cpu_features base/error base/processors base/system_memory base/thread_pool tensor/decode tensor/dtype tensor/encoding tensor/tensor)
     list(APPEND sources ${CMAKE_SOURCE_DIR}/src/${file}.cc)
   endforeach()

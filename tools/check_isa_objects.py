@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-ISA_OBJECT = re.compile(r"_(avx2|avxvnni|avx512|amx|neon|neon_dot|neon_i8mm)\.cc\.o$")
+ISA_OBJECT = re.compile(r"_(avx2|avxvnni|avx512|avx512vnni|amx|neon|neon_dot|neon_i8mm)\.cc\.o$")
 WEAK_FUNCTION = re.compile(r"^[0-9a-f]+ W (.*)$")
 
 

@@ -26,7 +26,7 @@ Isa probe() {
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Isa::scalar;
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vnni"))
+      __builtin_cpu_supports("avx512dq"))
     return Isa::avx512;
   return Isa::avx2;
 #elif defined(__aarch64__)
@@ -73,8 +73,11 @@ bool dots_run(Dots dots) {
     case Dots::avxvnni:
       __builtin_cpu_init();
       return probe() >= Isa::avx2 && __builtin_cpu_supports("avxvnni");
+    case Dots::avx512vnni:
+      __builtin_cpu_init();
+      return probe() == Isa::avx512 && __builtin_cpu_supports("avx512vnni");
     case Dots::amx: {
-      static const bool granted = probe() == Isa::avx512 && probe_amx();
+      static const bool granted = dots_run(Dots::avx512vnni) && probe_amx();
       return granted;
     }
 #elif defined(__aarch64__) && defined(__linux__)
@@ -97,7 +100,8 @@ struct Level {
 constexpr Level kLevels[] = {{"scalar", Isa::scalar, Dots::none},     {"neon", Isa::neon, Dots::none},
                              {"neon-dot", Isa::neon, Dots::neon_dot}, {"neon-i8mm", Isa::neon, Dots::neon_i8mm},
                              {"avx2", Isa::avx2, Dots::none},         {"avxvnni", Isa::avx2, Dots::avxvnni},
-                             {"avx512", Isa::avx512, Dots::none},     {"amx", Isa::avx512, Dots::amx}};
+                             {"avx512", Isa::avx512, Dots::none},     {"avx512vnni", Isa::avx512, Dots::avx512vnni},
+                             {"amx", Isa::avx512, Dots::amx}};
 
 Level detect() {
   const char* wanted = std::getenv("CYB_ISA");
@@ -131,6 +135,15 @@ const char* isa_name(Isa isa, Dots dots) {
   for (const Level& level : kLevels)
     if (level.isa == isa && level.dots == dots) return level.name;
   return to_string(isa);
+}
+
+int64_t fetch_ahead() {
+#if defined(__x86_64__)
+  static const int64_t bytes = (__builtin_cpu_init(), __builtin_cpu_is("intel")) ? 4096 : 0;
+  return bytes;
+#else
+  return 0;
+#endif
 }
 
 std::string describe_cpu() {

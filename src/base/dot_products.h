@@ -8,14 +8,15 @@ namespace cyb {
 
 enum class Dots {
   none,
-  avxvnni,    // with Isa::avx2: vpdpbusd of 256 bits without AVX-512 (Isa::avx512 has its own)
-  amx,        // with Isa::avx512: tiles of 8-bit products (AMX-INT8), which the system has to grant
-  neon_dot,   // with Isa::neon: sdot
-  neon_i8mm,  // with Isa::neon: sdot and smmla
+  avxvnni,     // with Isa::avx2: vpdpbusd of 256 bits without AVX-512
+  avx512vnni,  // with Isa::avx512: vpdpbusd
+  amx,         // with Isa::avx512: vpdpbusd, and tiles of 8-bit products (AMX-INT8), which the system has to grant
+  neon_dot,    // with Isa::neon: sdot
+  neon_i8mm,   // with Isa::neon: sdot and smmla
 };
 
-// What kernels of detect_isa() use. CYB_ISA chooses it too: avx2, avx512 and neon are without, avxvnni, amx, neon-dot and
-// neon-i8mm with.
+// What kernels of detect_isa() use. CYB_ISA chooses it too: avx2, avx512 and neon are without, avxvnni, avx512vnni, amx,
+// neon-dot and neon-i8mm with.
 Dots detect_dots();
 
 // Whether this processor has it, whatever CYB_ISA says.

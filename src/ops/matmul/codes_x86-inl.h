@@ -149,7 +149,7 @@ struct FewRows<CodesTernary, Sum, ROWS> {
 };
 
 template <class Codes, class Dot, int ROWS>
-void few_tile(const MatmulArgs& args, int64_t row, int64_t group) {
+void few_tile(const MatmulArgs& args, int64_t row, int64_t group, int64_t ahead) {
   const int64_t k = args.w.k, units = (k + 15) / 16, blocks = (k + 31) / 32;
   const uint8_t* p = args.w.data + group * group_bytes<Codes>(k);
   const Q8Block* x[ROWS];
@@ -158,6 +158,7 @@ void few_tile(const MatmulArgs& args, int64_t row, int64_t group) {
   for (int m = 0; m < ROWS; m++) x[m] = args.xq + (row + m) * args.ldxq, acc[m] = v8_zero();
   for (int64_t b = 0; b < blocks; b++, p += Codes::kBytes) {
     VI d[ROWS];
+    fetch_weights<Codes::kBytes>(p, ahead);
     Dot::dot(p, units % 2 != 0 && b == blocks - 1, x, d);
     const V8 scale = Codes::scale(p);
 #pragma GCC unroll 4
@@ -181,16 +182,16 @@ void few_tile(const MatmulArgs& args, int64_t row, int64_t group) {
 
 template <class Codes, template <int> class Dot>
 void few_rows(const MatmulArgs& args, const MatmulRange& range) {
-  const int64_t row = range.row_begin, rows = range.row_end - row;
+  const int64_t row = range.row_begin, rows = range.row_end - row, ahead = fetch_ahead();
   for (int64_t g = range.group_begin; g < range.group_end; g++)
     if (rows == 1)
-      few_tile<Codes, Dot<1>, 1>(args, row, g);
+      few_tile<Codes, Dot<1>, 1>(args, row, g, ahead);
     else if (rows == 2)
-      few_tile<Codes, Dot<2>, 2>(args, row, g);
+      few_tile<Codes, Dot<2>, 2>(args, row, g, ahead);
     else if (rows == 3)
-      few_tile<Codes, Dot<3>, 3>(args, row, g);
+      few_tile<Codes, Dot<3>, 3>(args, row, g, ahead);
     else
-      few_tile<Codes, Dot<4>, 4>(args, row, g);
+      few_tile<Codes, Dot<4>, 4>(args, row, g, ahead);
 }
 
 // Few rows wait for memory, which is read fastest as one stream: one group at a time, as it lies. More
@@ -205,36 +206,39 @@ void q8_products(const MatmulArgs& args, const MatmulRange& range) {
     Many::run(args, range);
 }
 
-// One group of 8 rows of W, expanded: 8 pieces of unsigned codes.
-template <class CODES, class Sum, int ROW_TILE>
-struct OneGroup {
+// Some groups of 8 rows of W, expanded: 8 pieces of unsigned codes. Sum as FewRows wants it, of Lanes.
+template <class Lanes, class CODES, class Sum, int ROW_TILE>
+struct Expanded {
   using Codes = CODES;
-  using F = V8;
-  static constexpr int64_t kLanes = 8, kBlockBytes = 256;
+  using F = typename Lanes::F;
+  using I = typename Lanes::I;
+  static constexpr int64_t kLanes = Lanes::kLanes, kBlockBytes = 32 * kLanes;
   static constexpr int kRows = ROW_TILE;
-  static F zero() { return v8_zero(); }
-  static F load(const float* p) { return v8_load(p); }
-  static void store(float* p, F v) { v8_store(p, v); }
+  static F zero() { return Lanes::zero(); }
+  static F load(const float* p) { return Lanes::load(p); }
+  static void store(float* p, F v) { Lanes::store(p, v); }
   static void expand(const uint8_t* p, bool half, uint8_t* out, float* scale) {
-    expand_codes<Codes, 32>(p, half, out, scale);
+    expand_codes<Codes, 4 * kLanes>(p, half, out, scale);
+  }
+  static CYB_INLINE F add(F acc, I d, float scale_x, F scale) {
+    return Lanes::fma(Lanes::mul(Lanes::to_f32(d), Lanes::set1(scale_x)), scale, acc);
   }
   template <int ROWS>
   static CYB_INLINE void block(const uint8_t* codes, const float* scale, const RowBlocks<ROWS>& x,
                                F (&acc)[ROWS]) {
-    VI d[ROWS];
+    I d[ROWS];
 #pragma GCC unroll 8
     for (int j = 0; j < 8; j++) {
-      const VI w = vi_load(codes + 32 * j);
+      const I w = Lanes::codes(codes + 4 * kLanes * j);
 #pragma GCC unroll 12
       for (int m = 0; m < ROWS; m++) {
-        const VI xx = broadcast4(x[m].q + 4 * j);
+        const I xx = Lanes::broadcast(four_bytes(x[m].q + 4 * j));
         d[m] = j == 0 ? Sum::first(w, xx, Codes::offset(x[m])) : Sum::add(d[m], w, xx);
       }
     }
-    const V8 s = v8_load(scale);
+    const F s = load(scale);
 #pragma GCC unroll 12
-    for (int m = 0; m < ROWS; m++)
-      acc[m] = v8_fma(v8_mul(vi_to_f32(Sum::get(d[m], Codes::offset(x[m]))), v8_set1(x[m].scale)), s, acc[m]);
+    for (int m = 0; m < ROWS; m++) acc[m] = add(acc[m], Sum::get(d[m], Codes::offset(x[m])), x[m].scale, s);
   }
 };
 

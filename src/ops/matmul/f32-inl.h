@@ -6,7 +6,7 @@
 #pragma once
 
 #include "ops/matmul/chain-inl.h"
-#include "ops/matmul/finish-inl.h"
+#include "ops/matmul/finish_wide-inl.h"
 
 namespace cyb {
 namespace {
@@ -158,20 +158,6 @@ struct ExpandTernary {
   }
 };
 
-// Finish8 for kWide columns; without row_scale.
-struct FinishWide {
-  const MatmulArgs& args;
-  VW factor, factor2;
-  __attribute__((always_inline)) explicit FinishWide(const MatmulArgs& a)
-      : args(a), factor(vw_set1(a.w.factor)), factor2(vw_set1(a.w.factor2)) {}
-  __attribute__((always_inline)) void operator()(VW total, int64_t n, float* y) const {
-    VW v = vw_mul(vw_mul(total, factor), factor2);
-    if (args.bias) v = vw_add(v, vw_load(args.bias + n));
-    if (args.residual) v = vw_add(vw_load(args.residual + (y - args.y)), v);
-    vw_store(y, v);
-  }
-};
-
 // finish() for a panel's columns n … n + columns, row by row, so that whole lines are written at once.
 __attribute__((noinline)) void finish_panel(const MatmulArgs& args, int64_t row, int64_t rows, int64_t n,
                                             int64_t columns, const float* total) {
@@ -193,7 +179,7 @@ __attribute__((noinline)) void finish_panel(const MatmulArgs& args, int64_t row,
 // columns at a time. With fewer than G groups the last one is computed again.
 template <class E, int G, int ROWS>
 void chain_few(const MatmulArgs& args, int64_t row, int64_t group, int64_t count) {
-  const int64_t k = args.w.k, ldx = args.ldx;
+  const int64_t k = args.w.k, ldx = args.ldx, ahead = fetch_ahead();
   const float* x = args.x + row * ldx;
   V8 total[G][ROWS];
   for (int g = 0; g < G; g++)
@@ -209,7 +195,10 @@ void chain_few(const MatmulArgs& args, int64_t row, int64_t group, int64_t count
     for (; at + 32 <= end; at += 32) {
       typename E::Block block[G];
 #pragma GCC unroll 4
-      for (int g = 0; g < G; g++) block[g] = E::block(args.w.data, k, group + min64(g, count - 1), at);
+      for (int g = 0; g < G; g++) {
+        block[g] = E::block(args.w.data, k, group + min64(g, count - 1), at);
+        fetch_weights<32 * E::kStep>(E::place(args.w.data, k, group + min64(g, count - 1), at), ahead);
+      }
 #pragma GCC unroll 8
       for (int j = 0; j < 8; j++) {
         V8 w[G][4];

@@ -9,6 +9,14 @@ namespace {
 
 inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
+// Few rows wait for the weights: asks for BYTES of them, `ahead` (fetch_ahead()) behind p.
+template <int64_t BYTES>
+__attribute__((always_inline)) inline void fetch_weights(const uint8_t* p, int64_t ahead) {
+  if (ahead == 0) return;
+#pragma GCC unroll 16
+  for (int64_t i = 0; i < BYTES; i += 64) __builtin_prefetch(p + ahead + i);
+}
+
 // Bytes of 8 rows of W in tiles; Codes: kBytes of a block of 32 columns. Ternary's last block may be half of
 // one.
 template <class Codes>

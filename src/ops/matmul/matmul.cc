@@ -103,8 +103,9 @@ const MatmulKernels& matmul_kernels(Isa isa, Dots dots) {
       return dots == Dots::avxvnni ? vnni : matmul_kernels_avx2;
     }
     case Isa::avx512: {
-      static const MatmulKernels amx = with(matmul_kernels_avx512, q8_products_amx);
-      return dots == Dots::amx ? amx : matmul_kernels_avx512;
+      static const MatmulKernels vnni = with(matmul_kernels_avx512, q8_products_avx512vnni),
+                                 amx = with(matmul_kernels_avx512, q8_products_amx);
+      return dots == Dots::amx ? amx : dots == Dots::avx512vnni ? vnni : matmul_kernels_avx512;
     }
 #elif defined(__aarch64__)
     case Isa::neon: {

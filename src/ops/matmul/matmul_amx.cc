@@ -3,11 +3,8 @@
 // Each block of 32 columns has scales of its own, so a tile product covers one block, and its sums pass
 // through memory to the f32 sums, two blocks behind, so that the tile unit and the vector units work at the
 // same time.
-#include "ops/matmul/simd_avx2-inl.h"
+#include "ops/matmul/simd_avx512-inl.h"
 
-// GCC 12 warns of its own _mm512_undefined_*.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
 #include "ops/matmul/codes_x86-inl.h"
 #include "ops/matmul/tables.h"
 #include "ops/matmul/tiles_amx-inl.h"
@@ -100,7 +97,7 @@ void tile_products(const MatmulArgs& args, const MatmulRange& range) {
     ManyRows<Tiled<Codes>>::run(args, {range.row_begin, whole, range.group_begin, range.group_end});
   }
   if (whole < range.row_end)
-    matmul_kernels_avx512.q8_acts[static_cast<int>(args.w.encoding)](
+    q8_products_avx512vnni.q8_acts[static_cast<int>(args.w.encoding)](
         args, {whole, range.row_end, range.group_begin, range.group_end});
 }
 

@@ -13,58 +13,21 @@ inline VW vw_load(const float* p) { return _mm256_loadu_ps(p); }
 inline void vw_store(float* p, VW v) { _mm256_storeu_ps(p, v); }
 inline VW vw_set1(float v) { return _mm256_set1_ps(v); }
 inline VW vw_fma(VW a, VW b, VW c) { return _mm256_fmadd_ps(a, b, c); }
+inline void vw_fma_broadcast(VW& sum, VW w, const float* x) { sum = vw_fma(vw_set1(*x), w, sum); }
 inline VW vw_add(VW a, VW b) { return _mm256_add_ps(a, b); }
 inline VW vw_mul(VW a, VW b) { return _mm256_mul_ps(a, b); }
 
 }  // namespace
 }  // namespace cyb
 
-#include "ops/matmul/codes_x86-inl.h"
 #include "ops/matmul/f32-inl.h"
-#include "ops/matmul/q8-inl.h"
+#include "ops/matmul/sum16-inl.h"
 
 namespace cyb {
 namespace {
 
-// Stops GCC from turning a chain of integer sums into a tree, which needs more registers than there are.
-inline void keep(VI& v) { asm("" : "+x"(v)); }
-
-// Codes of at most 15: 16 bits hold a whole block's sums, eight pairs of 15 · 127.
-struct Sum16 {
-  static constexpr int kChains = 1;  // products do not wait for each other here
-  static VI zero(int32_t) { return _mm256_setzero_si256(); }
-  static VI first(VI w, VI x, int32_t) { return _mm256_maddubs_epi16(w, x); }
-  static VI add(VI sum, VI w, VI x) {
-    VI s = _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, x));
-    keep(s);
-    return s;
-  }
-  static VI get(VI sum, int32_t offset) {
-    return _mm256_add_epi32(_mm256_madd_epi16(sum, _mm256_set1_epi16(1)), _mm256_set1_epi32(offset));
-  }
-};
-
-// q8, few rows: |w| · ±x, pairs reach 128 · 127 · 2, which 16 bits hold.
-template <int ROWS>
-struct DotQ8 {
-  static CYB_INLINE void dot(const uint8_t* p, bool, const Q8Block* const (&x)[ROWS], VI (&d)[ROWS]) {
-    const VI ones = _mm256_set1_epi16(1);
-#pragma GCC unroll 8
-    for (int j = 0; j < 8; j++) {
-      const VI w = vi_load(p + 16 + 32 * j), magnitude = _mm256_abs_epi8(w);
-#pragma GCC unroll 4
-      for (int m = 0; m < ROWS; m++) {
-        const VI pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(broadcast4(x[m]->q + 4 * j), w));
-        const VI four = _mm256_madd_epi16(pairs, ones);
-        d[m] = j == 0 ? four : _mm256_add_epi32(d[m], four);
-        keep(d[m]);
-      }
-    }
-  }
-};
-
 // q8, many rows: w + 128 = 16 · high + low, two products of codes of at most 15.
-struct HalvesQ8 : OneGroup<CodesQ8, Sum16, 4> {
+struct HalvesQ8 : Expanded<Lanes8, CodesQ8, Sum16, 4> {
   static constexpr int64_t kBlockBytes = 512;
   static void expand(const uint8_t* p, bool half, uint8_t* out, float* scale) {
     const VI mask = _mm256_set1_epi8(15);
@@ -95,15 +58,10 @@ struct HalvesQ8 : OneGroup<CodesQ8, Sum16, 4> {
     for (int m = 0; m < ROWS; m++) {
       const VI d = _mm256_add_epi32(_mm256_madd_epi16(high[m], _mm256_set1_epi16(16)),
                                     Sum16::get(low[m], x[m].neg128));
-      acc[m] = v8_fma(v8_mul(vi_to_f32(d), v8_set1(x[m].scale)), s, acc[m]);
+      acc[m] = add(acc[m], d, x[m].scale, s);
     }
   }
 };
-
-template <int ROWS>
-using DotQ4 = FewRows<CodesQ4, Sum16, ROWS>;
-template <int ROWS>
-using DotTernary = FewRows<CodesTernary, Sum16, ROWS>;
 
 }  // namespace
 
@@ -111,8 +69,8 @@ const MatmulKernels matmul_kernels_avx2 = {
     Isa::avx2,
     quantize_row,
     {nullptr, nullptr, q8_products<CodesQ8, DotQ8, ManyRows<HalvesQ8>>,
-     q8_products<CodesQ4, DotQ4, ManyRows<OneGroup<CodesQ4, Sum16, 6>>>,
-     q8_products<CodesTernary, DotTernary, ManyRows<OneGroup<CodesTernary, Sum16, 6>>>},
+     q8_products<CodesQ4, DotQ4, ManyRows<Expanded<Lanes8, CodesQ4, Sum16, 6>>>,
+     q8_products<CodesTernary, DotTernary, ManyRows<Expanded<Lanes8, CodesTernary, Sum16, 6>>>},
     {f32_acts<ExpandU32>, f32_acts<ExpandU16>, f32_acts<ExpandQ8>, f32_acts<ExpandQ4>,
      f32_acts<ExpandTernary>},
     dense};

@@ -1,168 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
-// AVX-512 with VNNI: integer products of two groups of 8 rows of W with up to twelve rows of activations.
-#include "ops/matmul/simd_avx2-inl.h"
+// AVX-512: f32 products, and integer products without VNNI, by sums of 16 bits or products of 16-bit integers.
+#include "ops/matmul/simd_avx512-inl.h"
 
-// GCC 12 warns of its own _mm512_undefined_*.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
 #include "ops/matmul/tables.h"
 
 namespace cyb {
 namespace {
 
-using VW = __m512;
-constexpr int kWide = 16, kPanel = 48, kTileColumns = 48, kRowTile = 8;
-inline VW vw_zero() { return _mm512_setzero_ps(); }
-inline VW vw_load(const float* p) { return _mm512_loadu_ps(p); }
-inline void vw_store(float* p, VW v) { _mm512_storeu_ps(p, v); }
-inline VW vw_set1(float v) { return _mm512_set1_ps(v); }
-inline VW vw_fma(VW a, VW b, VW c) { return _mm512_fmadd_ps(a, b, c); }
-inline VW vw_add(VW a, VW b) { return _mm512_add_ps(a, b); }
-inline VW vw_mul(VW a, VW b) { return _mm512_mul_ps(a, b); }
+constexpr int kPanel = 48, kTileColumns = 48, kRowTile = 8;
 
 }  // namespace
 }  // namespace cyb
 
 #include "ops/matmul/f32-inl.h"
-#include "ops/matmul/q8-inl.h"
-
-namespace cyb {
-namespace {
-inline VI dot4(VI sum, VI u8, VI i8) { return _mm256_dpbusd_epi32(sum, u8, i8); }
-}  // namespace
-}  // namespace cyb
-
-#include "ops/matmul/vnni-inl.h"
+#include "ops/matmul/sum16-inl.h"
 
 namespace cyb {
 namespace {
 
-inline __m512i join(VI a, VI b) { return _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1); }
+struct Sum16Wide {
+  static __m512i first(__m512i w, __m512i x, int32_t) { return _mm512_maddubs_epi16(w, x); }
+  static __m512i add(__m512i sum, __m512i w, __m512i x) {
+    __m512i s = _mm512_add_epi16(sum, _mm512_maddubs_epi16(w, x));
+    keep(s);
+    return s;
+  }
+  static __m512i get(__m512i sum, int32_t offset) {
+    return _mm512_add_epi32(_mm512_madd_epi16(sum, _mm512_set1_epi16(1)), _mm512_set1_epi32(offset));
+  }
+};
 
-// Two groups of 8 rows of W. Pieces of codes of a block of each, made where they are needed: that hides
-// behind the products, and nothing is gained by expanding them once for many rows (measured).
-template <class Codes>
-struct Pair;
-
-template <>
-struct Pair<CodesQ8> {
-  template <class F>
-  static CYB_INLINE void each(const uint8_t* p, const uint8_t* q, F&& f) {
+// q8, many rows: weights and activations as 16-bit integers, pairs of products in 32 bits. Pairs of bytes need
+// as many instructions: w + 128 in halves of 4 bits takes two products each, and |w| · ±x has no vpsignb here.
+// Two vectors a row share each load of x, since the processor takes in hardly more instructions than these.
+struct WordsQ8 {
+  using Codes = CodesQ8;
+  struct F {
+    __m512 at[2];
+  };
+  static constexpr int64_t kLanes = 32, kBlockBytes = 2048;
+  static constexpr int kRows = 6;
+  static F zero() { return {_mm512_setzero_ps(), _mm512_setzero_ps()}; }
+  static F load(const float* p) { return {_mm512_load_ps(p), _mm512_load_ps(p + 16)}; }
+  static void store(float* p, const F& v) {
+    _mm512_store_ps(p, v.at[0]);
+    _mm512_store_ps(p + 16, v.at[1]);
+  }
+  // Piece j of 16: columns 2j and 2j + 1 of each row.
+  static void expand(const uint8_t* p, bool, uint8_t* out, float* scale) {
 #pragma GCC unroll 8
-    for (int j = 0; j < 8; j++)
-      f(j,
-        _mm512_xor_si512(join(vi_load(p + 16 + 32 * j), vi_load(q + 16 + 32 * j)), _mm512_set1_epi8(-128)));
-  }
-};
-
-template <>
-struct Pair<CodesQ4> {
-  template <class F>
-  static CYB_INLINE void each(const uint8_t* p, const uint8_t* q, F&& f) {
-    const __m512i mask = _mm512_set1_epi8(15);
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; j++) {
-      const __m512i w = join(vi_load(p + 16 + 32 * j), vi_load(q + 16 + 32 * j));
-      f(j, _mm512_and_si512(w, mask));
-      f(4 + j, _mm512_and_si512(_mm512_srli_epi16(w, 4), mask));
+    for (int j = 0; j < 8; j++) {
+      const __m512i w = _mm512_cvtepi8_epi16(vi_load(p + 16 + 32 * j));
+      uint8_t* to = out + 8 * kLanes * j;
+      _mm256_store_si256(reinterpret_cast<VI*>(to), _mm512_cvtepi64_epi32(w));
+      _mm256_store_si256(reinterpret_cast<VI*>(to + 4 * kLanes),
+                         _mm512_cvtepi64_epi32(_mm512_srli_epi64(w, 32)));
     }
-  }
-};
-
-template <class Codes, int ROWS>
-void pair_tile(const MatmulArgs& args, int64_t row, int64_t group) {
-  const int64_t blocks = (args.w.k + 31) / 32;
-  const uint8_t *p = args.w.data + group * blocks * Codes::kBytes, *q = p + blocks * Codes::kBytes;
-  RowBlocks<ROWS> x(args.xq + row * args.ldxq, args.ldxq);
-  const auto next_rows = ROWS * args.ldxq * static_cast<int64_t>(sizeof(Q8Block));
-  __m512 acc[ROWS];
-#pragma GCC unroll 12
-  for (int m = 0; m < ROWS; m++) acc[m] = _mm512_setzero_ps();
-  for (int64_t b = 0; b < blocks; b++, p += Codes::kBytes, q += Codes::kBytes) {
-    __m512i d[ROWS];
-#pragma GCC unroll 12
-    for (int m = 0; m < ROWS; m++) d[m] = _mm512_set1_epi32(Codes::offset(x[m]));
-    Pair<Codes>::each(
-        p, q, [&](int j, __m512i w) __attribute__((always_inline)) {
-#pragma GCC unroll 12
-          for (int m = 0; m < ROWS; m++)
-            d[m] = _mm512_dpbusd_epi32(d[m], w, _mm512_set1_epi32(four_bytes(x[m].q + 4 * j)));
-        });
-#pragma GCC unroll 12
-    for (int m = 0; m < ROWS; m++) __builtin_prefetch(reinterpret_cast<const char*>(x.at[m]) + next_rows);
-    const __m512 scale = _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(
-        _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
-                                _mm_loadu_si128(reinterpret_cast<const __m128i*>(q)), 1)));
-#pragma GCC unroll 12
-    for (int m = 0; m < ROWS; m++)
-      acc[m] =
-          _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(d[m]), _mm512_set1_ps(x[m].scale)), scale, acc[m]);
-    x.next();
-  }
-  const int64_t column = group * 8;
-  if (column + 16 <= args.w.n && !args.w.row_scale) {  // finish() from registers
-    const FinishWide last(args);
-#pragma GCC unroll 12
-    for (int m = 0; m < ROWS; m++) last(acc[m], column, args.y + (row + m) * args.ldy + column);
-    return;
-  }
-  alignas(64) float total[ROWS * 16];
-#pragma GCC unroll 12
-  for (int m = 0; m < ROWS; m++) _mm512_store_ps(total + 16 * m, acc[m]);
-  for (int g = 0; g < 2; g++) finish(args, row, ROWS, column + 8 * g, total + 8 * g, 16);
-}
-
-using PairTile = void (*)(const MatmulArgs&, int64_t, int64_t);
-template <class Codes, int... ROWS>
-constexpr std::array<PairTile, sizeof...(ROWS)> pair_tiles(std::integer_sequence<int, ROWS...>) {
-  return {pair_tile<Codes, ROWS + 1>...};
-}
-
-template <class Codes, template <int> class Dot>
-struct Pairs {
-  static void run(const MatmulArgs& args, const MatmulRange& range) {
-    constexpr auto kTiles = pair_tiles<Codes>(std::make_integer_sequence<int, 12>());
-    int64_t group = range.group_begin;
-    for (; group + 2 <= range.group_end; group += 2)
-      even_tiles<12>(range.row_begin, range.row_end, [&](int64_t row, int64_t rows) {
-        kTiles[static_cast<size_t>(rows - 1)](args, row, group);
-      });
-    if (group < range.group_end)
-      for (int64_t row = range.row_begin; row < range.row_end; row += 4)
-        few_rows<Codes, Dot>(args, {row, min64(row + 4, range.row_end), group, group + 1});
-  }
-};
-
-// Ternary codes are worth expanding once.
-struct TwoTernary {
-  using Codes = CodesTernary;
-  using F = __m512;
-  static constexpr int64_t kLanes = 16, kBlockBytes = 512;
-  static constexpr int kRows = 12;
-  static F zero() { return _mm512_setzero_ps(); }
-  static F load(const float* p) { return _mm512_load_ps(p); }
-  static void store(float* p, F v) { _mm512_store_ps(p, v); }
-  static void expand(const uint8_t* p, bool half, uint8_t* out, float* scale) {
-    expand_codes<Codes, 64>(p, half, out, scale);
+    v8_store(scale, CodesQ8::scale(p));
   }
   template <int ROWS>
   static CYB_INLINE void block(const uint8_t* codes, const float* scale, const RowBlocks<ROWS>& x,
                                F (&acc)[ROWS]) {
-    __m512i d[ROWS];
-#pragma GCC unroll 12
-    for (int m = 0; m < ROWS; m++) d[m] = _mm512_set1_epi32(Codes::offset(x[m]));
-#pragma GCC unroll 8
-    for (int j = 0; j < 8; j++) {
-      const __m512i w = _mm512_load_si512(codes + 64 * j);
-#pragma GCC unroll 12
-      for (int m = 0; m < ROWS; m++)
-        d[m] = _mm512_dpbusd_epi32(d[m], w, _mm512_set1_epi32(four_bytes(x[m].q + 4 * j)));
+    alignas(64) int16_t words[ROWS][32];
+#pragma GCC unroll 6
+    for (int m = 0; m < ROWS; m++) _mm512_store_si512(words[m], _mm512_cvtepi8_epi16(vi_load(x[m].q)));
+    asm("" : "+m"(words));  // GCC would take each pair out of the vectors instead
+    __m512i d[ROWS][2];
+#pragma GCC unroll 16
+    for (int j = 0; j < 16; j++) {
+      __m512i w[2];
+#pragma GCC unroll 2
+      for (int v = 0; v < 2; v++) w[v] = _mm512_load_si512(codes + 4 * kLanes * j + 64 * v);
+#pragma GCC unroll 6
+      for (int m = 0; m < ROWS; m++) {
+        int32_t pair;
+        __builtin_memcpy(&pair, words[m] + 2 * j, 4);
+        const __m512i xx = _mm512_set1_epi32(pair);
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; v++) {
+          const __m512i products = _mm512_madd_epi16(w[v], xx);
+          d[m][v] = j == 0 ? products : _mm512_add_epi32(d[m][v], products);
+          keep(d[m][v]);
+        }
+      }
     }
-    const F s = _mm512_load_ps(scale);
-#pragma GCC unroll 12
-    for (int m = 0; m < ROWS; m++)
-      acc[m] =
-          _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(d[m]), _mm512_set1_ps(x[m].scale)), s, acc[m]);
+#pragma GCC unroll 2
+    for (int v = 0; v < 2; v++) {
+      const __m512 s = _mm512_load_ps(scale + 16 * v);
+#pragma GCC unroll 6
+      for (int m = 0; m < ROWS; m++)
+        acc[m].at[v] = _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(d[m][v]), _mm512_set1_ps(x[m].scale)),
+                                       s, acc[m].at[v]);
+    }
   }
 };
 
@@ -171,11 +100,11 @@ struct TwoTernary {
 const MatmulKernels matmul_kernels_avx512 = {
     Isa::avx512,
     quantize_row,
-    {nullptr, nullptr, q8_products<CodesQ8, DotQ8, Pairs<CodesQ8, DotQ8>>,
-     q8_products<CodesQ4, DotQ4, Pairs<CodesQ4, DotQ4>>,
-     q8_products<CodesTernary, DotTernary, ManyRows<TwoTernary>>},
-    {f32_acts<ExpandU32>, f32_acts<ExpandU16>, f32_acts<ExpandQ8>, f32_acts<ExpandQ4>,
-     f32_acts<ExpandTernary>},
+    {nullptr, nullptr, q8_products<CodesQ8, DotQ8, ManyRows<WordsQ8>>,
+     q8_products<CodesQ4, DotQ4, ManyRows<Expanded<Lanes16, CodesQ4, Sum16Wide, 12>>>,
+     q8_products<CodesTernary, DotTernary, ManyRows<Expanded<Lanes16, CodesTernary, Sum16Wide, 12>>>},
+    {f32_acts<ExpandU32>, f32_acts<ExpandU16>, f32_acts<ExpandQ8>,
+     f32_acts<ExpandQ4>, f32_acts<ExpandTernary>},
     dense};
 
 }  // namespace cyb

@@ -14,8 +14,8 @@ inline VI dot4(VI sum, VI u8, VI i8) { return _mm256_dpbusd_avx_epi32(sum, u8, i
 namespace cyb {
 
 const Q8Products q8_products_avxvnni = {
-    {nullptr, nullptr, q8_products<CodesQ8, DotQ8, ManyRows<OneGroup<CodesQ8, SumVnni, 6>>>,
-     q8_products<CodesQ4, DotQ4, ManyRows<OneGroup<CodesQ4, SumVnni, 6>>>,
-     q8_products<CodesTernary, DotTernary, ManyRows<OneGroup<CodesTernary, SumVnni, 6>>>}};
+    {nullptr, nullptr, q8_products<CodesQ8, DotQ8, ManyRows<Expanded<Lanes8, CodesQ8, SumVnni, 6>>>,
+     q8_products<CodesQ4, DotQ4, ManyRows<Expanded<Lanes8, CodesQ4, SumVnni, 6>>>,
+     q8_products<CodesTernary, DotTernary, ManyRows<Expanded<Lanes8, CodesTernary, SumVnni, 6>>>}};
 
 }  // namespace cyb

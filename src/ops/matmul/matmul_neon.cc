@@ -13,6 +13,7 @@ inline VW vw_load(const float* p) { return vld1q_f32(p); }
 inline void vw_store(float* p, VW v) { vst1q_f32(p, v); }
 inline VW vw_set1(float v) { return vdupq_n_f32(v); }
 inline VW vw_fma(VW a, VW b, VW c) { return vfmaq_f32(c, a, b); }
+inline void vw_fma_broadcast(VW& sum, VW w, const float* x) { sum = vw_fma(vw_set1(*x), w, sum); }
 inline VW vw_add(VW a, VW b) { return vaddq_f32(a, b); }
 inline VW vw_mul(VW a, VW b) { return vmulq_f32(a, b); }
 

@@ -15,7 +15,7 @@
 namespace cyb {
 namespace {
 
-constexpr int64_t kBlocksAtOnce = 24;  // of K, expanded together: with the rows of a tile they fit 32 KB
+constexpr int64_t kExpandedBytes = 12288;  // of K, expanded together: with the rows of a tile they fit 32 KB
 constexpr int64_t kMostRows = 192;     // that share an expansion, at most
 
 // The current block of each row of a tile.
@@ -69,6 +69,7 @@ inline void even_tiles(int64_t begin, int64_t end, F&& f) {
 template <class P>
 struct ManyRows {
   static constexpr int64_t kGroups = P::kLanes / 8, kBytes = P::Codes::kBytes;
+  static constexpr int64_t kBlocksAtOnce = kExpandedBytes / (P::kBlockBytes < 512 ? 512 : P::kBlockBytes);
 
   static constexpr std::array<RowsTile, P::kRows> tiles() {
     if constexpr (requires { P::tiles(); })

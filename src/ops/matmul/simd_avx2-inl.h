@@ -43,6 +43,22 @@ inline VI vi_sar(VI v) {
   return _mm256_srai_epi32(v, N);
 }
 
+// The lanes that products of many rows of 8-bit activations sum in (Expanded of codes_x86-inl.h), by name.
+struct Lanes8 {
+  using F = V8;
+  using I = VI;
+  static constexpr int64_t kLanes = 8;
+  static F zero() { return v8_zero(); }
+  static F load(const float* p) { return v8_load(p); }
+  static void store(float* p, F v) { v8_store(p, v); }
+  static F set1(float v) { return v8_set1(v); }
+  static F mul(F a, F b) { return v8_mul(a, b); }
+  static F fma(F a, F b, F c) { return v8_fma(a, b, c); }
+  static F to_f32(I v) { return vi_to_f32(v); }
+  static I codes(const uint8_t* p) { return vi_load(p); }
+  static I broadcast(int32_t v) { return vi_set1(v); }
+};
+
 // out[j][i] = in[i][j] for 8 × 8 floats.
 inline void transpose8(const float* in, int64_t ldi, float* out, int64_t ldo) {
   __m256 r[8], t[8];

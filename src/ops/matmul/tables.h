@@ -17,6 +17,7 @@ extern const MatmulKernels matmul_kernels_scalar;
 extern const MatmulKernels matmul_kernels_avx2;
 extern const MatmulKernels matmul_kernels_avx512;
 extern const Q8Products q8_products_avxvnni;
+extern const Q8Products q8_products_avx512vnni;
 extern const Q8Products q8_products_amx;
 #elif defined(__aarch64__)
 extern const MatmulKernels matmul_kernels_neon;

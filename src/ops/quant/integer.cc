@@ -6,13 +6,15 @@
 
 namespace cyb {
 
-extern const IntKernels kInt_scalar, kInt_avx2, kInt_avx512;
+extern const IntKernels kInt_scalar, kInt_avx2, kInt_avx512, kInt_avx512vnni;
 
-const IntKernels& int_kernels(Isa isa) {
+const IntKernels& int_kernels(Isa isa) { return int_kernels(isa, detect_dots()); }
+
+const IntKernels& int_kernels(Isa isa, [[maybe_unused]] Dots dots) {
   switch (isa) {
 #if defined(__x86_64__)
     case Isa::avx512:
-      return kInt_avx512;
+      return dots == Dots::none ? kInt_avx512 : kInt_avx512vnni;
     case Isa::avx2:
       return kInt_avx2;
 #endif

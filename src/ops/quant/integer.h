@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "base/cpu_features.h"
+#include "base/dot_products.h"
 
 namespace cyb {
 
@@ -49,7 +49,9 @@ struct IntKernels {
   void (*tile)(const uint8_t* a, int64_t stride, int rows, const int8_t* panel, int64_t groups,
                int32_t* sums);
 };
+// For the dot products that this processor has (detect_dots()), or those given.
 const IntKernels& int_kernels(Isa isa);
+const IntKernels& int_kernels(Isa isa, Dots dots);
 
 // What a product needs besides its operands; zero points as shifted by the flips.
 struct IntProduct {

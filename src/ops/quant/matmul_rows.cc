@@ -323,7 +323,7 @@ void add_rows(KernelTable& t, const char* matmul, const char* conv) {
 }  // namespace
 
 void add_integer_rows(KernelTable& t) {
-  add_rows<Isa::avx512>(t, "matmul_integer_vnni", "conv_integer_vnni");
+  add_rows<Isa::avx512>(t, "matmul_integer_avx512", "conv_integer_avx512");
   add_rows<Isa::avx2>(t, "matmul_integer_avx2", "conv_integer_avx2");
   add_rows<Isa::scalar>(t, "matmul_integer_plain", "conv_integer_plain");
 }

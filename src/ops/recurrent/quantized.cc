@@ -322,7 +322,7 @@ void add_row(KernelTable& t, const char* name) {
 }  // namespace
 
 void add_quantized_lstm_rows(KernelTable& t) {
-  add_row<Isa::avx512>(t, "dynamic_quantize_lstm_vnni");
+  add_row<Isa::avx512>(t, "dynamic_quantize_lstm_avx512");
   add_row<Isa::avx2>(t, "dynamic_quantize_lstm_avx2");
   add_row<Isa::scalar>(t, "dynamic_quantize_lstm_plain");
   t.add({.op = Op::DynamicQuantizeLstm,
