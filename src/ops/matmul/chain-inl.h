@@ -46,8 +46,8 @@ struct Chains {
     for (int b = 0; b < kBases; b++) base[b] = x + 3 * b * ldx;
   }
   // The next COUNT columns of x, with those of the panel, ldp apart. Several at a time, and every third row
-  // broadcast by the fma itself, because many processors take in hardly more instructions than two fma a cycle
-  // leave room for.
+  // broadcast by the fma itself, because many processors take in hardly more instructions than two fma a
+  // cycle leave room for.
   template <int COUNT>
   __attribute__((always_inline)) void steps(const float* panel, int64_t ldp) {
 #pragma GCC unroll 4

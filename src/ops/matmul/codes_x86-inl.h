@@ -181,8 +181,8 @@ void few_tile(const MatmulArgs& args, int64_t row, int64_t group, int64_t ahead)
 }
 
 template <class Codes, template <int> class Dot>
-void few_rows(const MatmulArgs& args, const MatmulRange& range) {
-  const int64_t row = range.row_begin, rows = range.row_end - row, ahead = fetch_ahead();
+void few_rows(const MatmulArgs& args, const MatmulRange& range, int64_t ahead) {
+  const int64_t row = range.row_begin, rows = range.row_end - row;
   for (int64_t g = range.group_begin; g < range.group_end; g++)
     if (rows == 1)
       few_tile<Codes, Dot<1>, 1>(args, row, g, ahead);
@@ -201,7 +201,7 @@ void q8_products(const MatmulArgs& args, const MatmulRange& range) {
   const int64_t rows = range.row_end - range.row_begin;
   if (rows <= 0) return;
   if (rows <= kFewRows)
-    few_rows<Codes, Dot>(args, range);
+    few_rows<Codes, Dot>(args, range, fetch_ahead());
   else
     Many::run(args, range);
 }
@@ -212,7 +212,7 @@ struct Expanded {
   using Codes = CODES;
   using F = typename Lanes::F;
   using I = typename Lanes::I;
-  static constexpr int64_t kLanes = Lanes::kLanes, kBlockBytes = 32 * kLanes;
+  static constexpr int64_t kLanes = Lanes::kLanes, kBlockBytes = 32 * kLanes, kBlocksAtOnce = 24;
   static constexpr int kRows = ROW_TILE;
   static F zero() { return Lanes::zero(); }
   static F load(const float* p) { return Lanes::load(p); }

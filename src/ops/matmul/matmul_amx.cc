@@ -4,8 +4,6 @@
 // through memory to the f32 sums, two blocks behind, so that the tile unit and the vector units work at the
 // same time.
 #include "ops/matmul/simd_avx512-inl.h"
-
-#include "ops/matmul/codes_x86-inl.h"
 #include "ops/matmul/tables.h"
 #include "ops/matmul/tiles_amx-inl.h"
 
@@ -13,6 +11,14 @@ namespace cyb {
 namespace {
 
 constexpr int64_t kTileRows16 = 16;
+
+}  // namespace
+}  // namespace cyb
+
+#include "ops/matmul/codes_x86-inl.h"
+
+namespace cyb {
+namespace {
 
 // sums = the products of one block: 16 rows of x and 16 rows of W, both signed.
 inline void multiply_even(const Q8Block* x, int64_t row_bytes, const uint8_t* codes, int32_t* sums) {
@@ -75,7 +81,7 @@ inline void sixteen_rows(int64_t blocks, const Q8Block* x, int64_t ldx, const ui
 template <class CODES>
 struct Tiled {
   using Codes = CODES;
-  static constexpr int64_t kLanes = 16, kBlockBytes = 512;
+  static constexpr int64_t kLanes = 16, kBlockBytes = 512, kBlocksAtOnce = 24;
   static constexpr int kRows = 16;
   // Ranges of whole tiles only.
   static constexpr std::array<RowsTile, 16> tiles() {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // AVX-512 VNNI: integer products of two groups of 8 rows of W with up to twelve rows of activations.
 #include "ops/matmul/simd_avx512-inl.h"
-
-#include "ops/matmul/finish_wide-inl.h"
-#include "ops/matmul/q8-inl.h"
 #include "ops/matmul/tables.h"
 
 namespace cyb {
@@ -12,6 +9,8 @@ inline VI dot4(VI sum, VI u8, VI i8) { return _mm256_dpbusd_epi32(sum, u8, i8); 
 }  // namespace
 }  // namespace cyb
 
+#include "ops/matmul/finish_wide-inl.h"
+#include "ops/matmul/q8-inl.h"
 #include "ops/matmul/vnni-inl.h"
 
 namespace cyb {
@@ -109,7 +108,7 @@ struct Pairs {
       });
     if (group < range.group_end)
       for (int64_t row = range.row_begin; row < range.row_end; row += 4)
-        few_rows<Codes, Dot>(args, {row, min64(row + 4, range.row_end), group, group + 1});
+        few_rows<Codes, Dot>(args, {row, min64(row + 4, range.row_end), group, group + 1}, 0);
   }
 };
 

@@ -261,7 +261,7 @@ TEST(Matmul, PlansGiveEachThreadItsCopy) {
 
 // q8 codes of −128 (8-bit integer tensors), extreme scales and activations: no sum saturates.
 TEST(Matmul, ExtremeCodesAreExact) {
-  const int64_t n = 16, k = 64;
+  const int64_t n = 48, k = 64, groups = n / 8, most = 13;
   for (Encoding e : {Encoding::q8, Encoding::q4, Encoding::ternary})
     for (int pattern = 0; pattern < 4; pattern++) {
       const uint8_t code = e == Encoding::q8   ? (pattern % 2 ? 0x80 : 0x7f)
@@ -274,24 +274,27 @@ TEST(Matmul, ExtremeCodesAreExact) {
         for (size_t p = 0; p < tiles.size(); p += column)
           for (size_t r = 0; r < 8; r++) std::memcpy(tiles.data() + p + 2 * r, &scale, 2);
       }
-      std::vector<float> x(static_cast<size_t>(k)), want(static_cast<size_t>(n)), got(want.size());
+      std::vector<float> x(static_cast<size_t>(most * k)), want(static_cast<size_t>(most * n)),
+          got(want.size());
       for (size_t i = 0; i < x.size(); i++) x[i] = pattern < 2 || i % 2 ? 127.0f : -127.0f;
-      const std::vector<Q8Block> xq = quantized(matmul_kernels(Isa::scalar), x, 1, k, k);
+      const std::vector<Q8Block> xq = quantized(matmul_kernels(Isa::scalar), x, most, k, k);
       MatmulArgs args;
       args.w = weight_matrix(e, tiles.data(), n, k, 8, true);
-      args.m = 1;
+      args.m = most;
       args.xq = xq.data();
       args.ldxq = q8_row_stride(k);
       args.ldy = n;
       args.y = want.data();
-      matmul_range(matmul_kernels(Isa::scalar), args, {0, 1, 0, 2});
+      matmul_range(matmul_kernels(Isa::scalar), args, {0, most, 0, groups});
       std::vector<double> exact(want.size());
       matmul_reference(args, exact.data(), nullptr);
       for (size_t i = 0; i < want.size(); i++) ASSERT_NEAR(want[i], exact[i], 1e-6 * std::fabs(exact[i]));
       args.y = got.data();
       for (Level isa : vector_isas()) {
-        matmul_range(matmul_kernels(isa), args, {0, 1, 0, 2});
-        expect_same_bits(got, want, name(isa, e, true, 1, n, k) + " pattern " + std::to_string(pattern));
+        std::fill(got.begin(), got.end(), 0.0f);
+        for (int64_t row = 0, rows = 1; row < most; row += rows, rows += 3)  // 1, 4 and 8 at a time
+          matmul_range(matmul_kernels(isa), args, {row, std::min(row + rows, most), 0, groups});
+        expect_same_bits(got, want, name(isa, e, true, most, n, k) + " pattern " + std::to_string(pattern));
       }
     }
 }

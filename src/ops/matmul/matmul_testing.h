@@ -33,9 +33,9 @@ inline const char* to_string(Level level) { return isa_name(level.isa, level.dot
 
 inline std::vector<Level> vector_isas() {
   std::vector<Level> out;
-  for (Level level :
-       {Level{Isa::avx2}, Level{Isa::avx2, Dots::avxvnni}, Level{Isa::avx512}, Level{Isa::avx512, Dots::avx512vnni}, Level{Isa::avx512, Dots::amx},
-        Level{Isa::neon}, Level{Isa::neon, Dots::neon_dot}, Level{Isa::neon, Dots::neon_i8mm}})
+  for (Level level : {Level{Isa::avx2}, Level{Isa::avx2, Dots::avxvnni}, Level{Isa::avx512},
+                      Level{Isa::avx512, Dots::avx512vnni}, Level{Isa::avx512, Dots::amx}, Level{Isa::neon},
+                      Level{Isa::neon, Dots::neon_dot}, Level{Isa::neon, Dots::neon_i8mm}})
     if (isa_runs_on(level.isa, detect_isa()) && dots_run(level.dots) &&
         matmul_kernels(level).isa == level.isa)
       out.push_back(level);

@@ -2,7 +2,8 @@
 // 8-bit activations of many rows: some blocks of a few groups of W are expanded, once for all rows, to what
 // the dot product takes, and tiles of rows run over them out of the first-level cache. Included after
 // finish-inl.h by files that name their vectors in a policy P:
-//   F, zero(), load(), store(), kLanes = 8 · kGroups; kRows of a tile; kBlockBytes of an expanded block
+//   F, zero(), load(), store(), kLanes = 8 · kGroups; kRows of a tile; kBlockBytes of an expanded block,
+//   kBlocksAtOnce of which, along K, fit 32 KB with the rows of a tile
 //   expand(p, half, out, scale): one block of one group, for lanes of 8 (`out` and `scale` point at the
 //   group's place) block<ROWS>(codes, scale, rows, acc): acc = fma(float(d) · scale_x, scale, acc)
 #pragma once
@@ -15,8 +16,7 @@
 namespace cyb {
 namespace {
 
-constexpr int64_t kExpandedBytes = 12288;  // of K, expanded together: with the rows of a tile they fit 32 KB
-constexpr int64_t kMostRows = 192;     // that share an expansion, at most
+constexpr int64_t kMostRows = 192;  // that share an expansion, at most
 
 // The current block of each row of a tile.
 template <int ROWS>
@@ -69,7 +69,7 @@ inline void even_tiles(int64_t begin, int64_t end, F&& f) {
 template <class P>
 struct ManyRows {
   static constexpr int64_t kGroups = P::kLanes / 8, kBytes = P::Codes::kBytes;
-  static constexpr int64_t kBlocksAtOnce = kExpandedBytes / (P::kBlockBytes < 512 ? 512 : P::kBlockBytes);
+  static constexpr int64_t kBlocksAtOnce = P::kBlocksAtOnce;
 
   static constexpr std::array<RowsTile, P::kRows> tiles() {
     if constexpr (requires { P::tiles(); })

@@ -95,14 +95,13 @@ ReadingPeak::ReadingPeak(ThreadPool& pool) : pool_(pool) {
   own_ = make_aligned<uint64_t>(words);
   std::fill_n(own_.get(), words, uint64_t{1});
   memory_ = {reinterpret_cast<const uint8_t*>(own_.get()), words * 8};
-  choose();
 }
 
-ReadingPeak::ReadingPeak(ThreadPool& pool, std::span<const uint8_t> memory) : pool_(pool), memory_(memory) {
-  choose();
-}
+ReadingPeak::ReadingPeak(ThreadPool& pool, std::span<const uint8_t> memory) : pool_(pool), memory_(memory) {}
 
 void ReadingPeak::choose() {
+  if (chosen_) return;
+  chosen_ = true;
   double seconds[2] = {1e9, 1e9};
   for (int round = 0; round < 6; round++) {
     ahead_ = round % 2 != 0;
@@ -126,10 +125,12 @@ double ReadingPeak::pass() {
 }
 
 double ReadingPeak::best(double seconds) {
+  choose();
   return best_rate(seconds, [&] { return pass(); });
 }
 
 double ReadingPeak::average(double seconds) {
+  choose();
   double bytes = 0;
   const auto begin = Clock::now();
   do bytes += pass();

@@ -33,10 +33,10 @@ class ReadingPeak {
 
  private:
   double pass();  // bytes read
-  void choose();  // how this processor reads faster
+  void choose();  // once, how this processor reads faster
   ThreadPool& pool_;
   AlignedArray<uint64_t> own_;
-  bool ahead_ = false;  // memory is asked for before it is read
+  bool chosen_ = false, ahead_ = false;  // ahead: memory is asked for before it is read
   std::span<const uint8_t> memory_;
 };
 

@@ -14,7 +14,7 @@ const IntKernels& int_kernels(Isa isa, [[maybe_unused]] Dots dots) {
   switch (isa) {
 #if defined(__x86_64__)
     case Isa::avx512:
-      return dots == Dots::none ? kInt_avx512 : kInt_avx512vnni;
+      return dots == Dots::avx512vnni || dots == Dots::amx ? kInt_avx512vnni : kInt_avx512;
     case Isa::avx2:
       return kInt_avx2;
 #endif

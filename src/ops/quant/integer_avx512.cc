@@ -34,8 +34,7 @@ inline void tile_rows(const uint8_t* a, int64_t stride, const int8_t* panel, int
       std::memcpy(&four, a + i * stride + 4 * g, sizeof four);
       const __m512i x = _mm512_cvtepu8_epi16(_mm256_set1_epi32(four));
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; v++)
-        acc[i][v] = _mm512_add_epi32(acc[i][v], _mm512_madd_epi16(x, b[v]));
+      for (int v = 0; v < kVectors; v++) acc[i][v] = _mm512_add_epi32(acc[i][v], _mm512_madd_epi16(x, b[v]));
     }
   }
 #pragma GCC unroll 4
@@ -50,8 +49,7 @@ inline void tile_rows(const uint8_t* a, int64_t stride, const int8_t* panel, int
 
 void tile(const uint8_t* a, int64_t stride, int rows, const int8_t* panel, int64_t groups, int32_t* sums) {
   int i = 0;
-  for (; i + 4 <= rows; i += 4)
-    tile_rows<4>(a + i * stride, stride, panel, groups, sums + i * kIntColumns);
+  for (; i + 4 <= rows; i += 4) tile_rows<4>(a + i * stride, stride, panel, groups, sums + i * kIntColumns);
   for (; i < rows; i++) tile_rows<1>(a + i * stride, stride, panel, groups, sums + i * kIntColumns);
 }
 

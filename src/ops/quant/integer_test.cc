@@ -19,10 +19,8 @@ struct Level {
 
 TEST(IntegerProducts, TilesAreExact) {
   std::mt19937 random(7);
-  // Random bytes, and the largest of each sign, whose pairs 16 bits do not hold.
-  const auto byte = [&](bool extreme) {
-    return static_cast<uint8_t>(!extreme ? random() : random() % 2 ? 0xff : 0x80);
-  };
+  // Random bytes, and the extremes, whose pairs of products 16 bits do not hold.
+  const auto one_of = [&](uint8_t a, uint8_t b) { return random() % 2 ? a : b; };
   for (const Level level : {Level{Isa::scalar, Dots::none}, Level{Isa::avx2, Dots::none},
                             Level{Isa::avx512, Dots::none}, Level{Isa::avx512, Dots::avx512vnni}}) {
     if (!isa_runs_on(level.isa, detect_isa()) || !dots_run(level.dots)) continue;
@@ -33,8 +31,9 @@ TEST(IntegerProducts, TilesAreExact) {
           const int64_t stride = 4 * groups;
           std::vector<uint8_t> a(static_cast<size_t>(rows * stride));
           std::vector<int8_t> panel(static_cast<size_t>(groups * kIntColumns * 4));
-          for (uint8_t& v : a) v = byte(extreme);
-          for (int8_t& v : panel) v = static_cast<int8_t>(byte(extreme));
+          for (uint8_t& v : a) v = extreme ? one_of(0xff, 0x80) : static_cast<uint8_t>(random());
+          for (int8_t& v : panel)
+            v = static_cast<int8_t>(extreme ? one_of(0x7f, 0x80) : static_cast<uint8_t>(random()));
           std::vector<int32_t> sums(kIntRows * kIntColumns, -1), want = sums;
           for (int i = 0; i < rows; i++)
             for (int j = 0; j < kIntColumns; j++) {
