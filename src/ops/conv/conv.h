@@ -92,6 +92,7 @@ struct PointwiseArgs {
   int64_t out_depth = 1, out_height = 1, out_width = 1;
   int64_t step = 1, row_step = 1, depth_step = 1;  // floats of x between positions, rows and planes of them
   int64_t chunks = 1, splits = 1;                  // cuts of the positions (64 at most), of the channels
+  bool copied = false;  // positions are copied next to each other first: 1 × 1 only
   ConvFinish finish;
   int64_t items() const { return batch * chunks * splits; }
 };
@@ -108,7 +109,9 @@ struct ConvKernels {
   // Items of ConvArgs::items() where group_in = 1; w is as it lies.
   void (*depthwise)(const ConvArgs& args, int64_t begin, int64_t end, float* copy);
   int pointwise_vectors;
-  void (*pointwise)(const PointwiseArgs& args, int64_t begin, int64_t end);
+  // `copy` is pointwise_floats() long.
+  void (*pointwise)(const PointwiseArgs& args, int64_t begin, int64_t end, float* copy);
+  int64_t (*pointwise_floats)(const PointwiseArgs& args);
   int winograd_vectors;  // WinogradArgs::vectors
   void (*winograd)(const WinogradArgs& args, int64_t begin, int64_t end, float* scratch);
 };

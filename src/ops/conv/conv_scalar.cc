@@ -18,6 +18,7 @@ constexpr ConvKernels kTable = {
     .depthwise = CYB_SIMD::depthwise,
     .pointwise_vectors = CYB_SIMD::kPointwiseVectors,
     .pointwise = CYB_SIMD::pointwise,
+    .pointwise_floats = CYB_SIMD::pointwise_floats,
     .winograd_vectors = CYB_SIMD::kWinogradVectors,
     .winograd = CYB_SIMD::winograd,
 };

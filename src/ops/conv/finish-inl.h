@@ -51,7 +51,14 @@ static void finish_tile(const ConvFinish& f, const float* total, int64_t rows, i
       const float* from = total + runs[s].from;
       float* to = y + runs[s].to;
       const float* r = residual ? residual + i * positions + runs[s].to : nullptr;
-      for (int64_t j = 0; j < runs[s].count; j += 16) {
+      // Whole vectors of what most convolutions are need no masks.
+      const int64_t whole = affine || f.residual_last ? 0 : runs[s].count / 16 * 16;
+      int64_t j = 0;
+      if (r)
+        for (; j < whole; j += 16) store(to + j, apply<kind>(load(from + j) + load(r + j), alpha, beta));
+      else
+        for (; j < whole; j += 16) store(to + j, apply<kind>(load(from + j), alpha, beta));
+      for (; j < runs[s].count; j += 16) {
         const int64_t left = runs[s].count - j;
         Vec v = load(from + j);
         if (r && !f.residual_last) v = v + load_first(r + j, left);

@@ -81,6 +81,7 @@ void prepare(Call& c) {
         for (int64_t j = 0; j < g.axes[2].kernel; j++)
           p->offsets.push_back(channel * g.in_positions() + z * plane + i * row + j);
   a.offsets = p->offsets.data();
+  a.copied = g.taps() == 1;
   const int64_t positions = g.out_positions();
   const int vectors = conv_kernels(isa).pointwise_vectors;
   const int64_t groups = ceil_div<int64_t>(a.out, 16), blocks = ceil_div<int64_t>(groups, vectors);
@@ -101,12 +102,26 @@ void prepare(Call& c) {
 }
 
 template <Isa isa>
+int64_t thread_floats(const PointwiseArgs& a) {
+  return round_up<int64_t>(conv_kernels(isa).pointwise_floats(a), 16);
+}
+
+template <Isa isa>
+uint64_t scratch(const Call& c) {
+  return static_cast<uint64_t>(thread_floats<isa>(static_cast<const Prepared*>(c.prepared.get())->args) *
+                               c.pool->threads()) *
+         4;
+}
+
+template <Isa isa>
 void run(Call& c) {
   PointwiseArgs a = static_cast<const Prepared*>(c.prepared.get())->args;
   a.x = c.in[0].f32();
   a.y = c.out[0].f32();
-  c.pool->parallel_for(a.items(), 1,
-                       [&](int64_t begin, int64_t end, int) { conv_kernels(isa).pointwise(a, begin, end); });
+  float* copies = reinterpret_cast<float*>(c.scratch);
+  c.pool->parallel_for(a.items(), 1, [&](int64_t begin, int64_t end, int thread) {
+    conv_kernels(isa).pointwise(a, begin, end, copies + thread * thread_floats<isa>(a));
+  });
 }
 
 template <Isa isa>
@@ -119,6 +134,7 @@ void add_rows(KernelTable& t, const char* name) {
            .cost = cost + 1,
            .encoded = 2,
            .reject = reject,
+           .scratch_bytes = scratch<isa>,
            .prepare = prepare<isa>,
            .run = run<isa>});
 }

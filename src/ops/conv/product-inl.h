@@ -18,7 +18,24 @@ inline constexpr int64_t kTileWidth = 16 * kTileVectors;
 inline constexpr int64_t kChain = 256;
 
 // total[i][16·VECTORS] = Σ a[k][i] · b[offsets[k] + …] + bias[i], chains as conv.h says.
-template <int ROWS, int VECTORS>
+template <int ROWS, int VECTORS, bool FETCH>
+CYB_INLINE void product_step(const float* a, const float* row, Vec (&acc)[ROWS][VECTORS]) {
+  Vec x[VECTORS];
+  CYB_UNROLL for (int v = 0; v < VECTORS; ++v) {
+    x[v] = load(row + 16 * v);
+    if (FETCH) fetch(row + 16 * (VECTORS + v));  // for the next tile
+  }
+  CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
+    if (VECTORS > 1 && i % 3 == 0) {
+      CYB_UNROLL for (int v = 0; v < VECTORS; ++v) fma_broadcast(acc[i][v], x[v], a + i);
+      continue;
+    }
+    const Vec w = set1(a[i]);
+    CYB_UNROLL for (int v = 0; v < VECTORS; ++v) acc[i][v] = fma(w, x[v], acc[i][v]);
+  }
+}
+
+template <int ROWS, int VECTORS, bool FETCH>
 static void product_tile(const float* a, const float* b, const int32_t* offsets, int64_t depth,
                          const float* bias, float* total) {
   for (int64_t from = 0; from < depth || from == 0; from += kChain) {
@@ -26,17 +43,14 @@ static void product_tile(const float* a, const float* b, const int32_t* offsets,
     Vec acc[ROWS][VECTORS];
     CYB_UNROLL for (int i = 0; i < ROWS; ++i) CYB_UNROLL for (int v = 0; v < VECTORS; ++v) acc[i][v] =
         set1(0.0f);
-    for (int64_t k = from; k < to; ++k, a += ROWS) {
-      const float* row = b + offsets[k];
-      Vec x[VECTORS];
-      CYB_UNROLL for (int v = 0; v < VECTORS; ++v) {
-        x[v] = load(row + 16 * v);
-        fetch(row + 16 * (VECTORS + v));  // for the next tile
-      }
-      CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
-        const Vec w = set1(a[i]);
-        CYB_UNROLL for (int v = 0; v < VECTORS; ++v) acc[i][v] = fma(w, x[v], acc[i][v]);
-      }
+    int64_t k = from;
+    for (; k + 2 <= to; k += 2, a += 2 * ROWS) {
+      product_step<ROWS, VECTORS, FETCH>(a, b + offsets[k], acc);
+      product_step<ROWS, VECTORS, FETCH>(a + ROWS, b + offsets[k + 1], acc);
+    }
+    if (k < to) {
+      product_step<ROWS, VECTORS, FETCH>(a, b + offsets[k], acc);
+      a += ROWS;
     }
     CYB_UNROLL for (int i = 0; i < ROWS; ++i) CYB_UNROLL for (int v = 0; v < VECTORS; ++v) {
       float* t = total + (i * VECTORS + v) * 16;
@@ -49,27 +63,27 @@ static void product_tile(const float* a, const float* b, const int32_t* offsets,
 using ProductTile = void (*)(const float* a, const float* b, const int32_t* offsets, int64_t depth,
                              const float* bias, float* total);
 
-template <int VECTORS>
+template <int VECTORS, bool FETCH>
 static ProductTile product_tile_of(int rows) {
   switch (rows) {
     case 1:
-      return product_tile<1, VECTORS>;
+      return product_tile<1, VECTORS, FETCH>;
     case 2:
-      return product_tile<2, VECTORS>;
+      return product_tile<2, VECTORS, FETCH>;
     case 3:
-      return product_tile<3, VECTORS>;
+      return product_tile<3, VECTORS, FETCH>;
     case 4:
-      return product_tile<4, VECTORS>;
+      return product_tile<4, VECTORS, FETCH>;
 #ifdef CYB_SIMD_TARGET
     case 5:
-      return product_tile<5, VECTORS>;
+      return product_tile<5, VECTORS, FETCH>;
     case 6:
-      return product_tile<6, VECTORS>;
+      return product_tile<6, VECTORS, FETCH>;
 #if CYB_SIMD_TARGET == HWY_AVX3
     case 7:
-      return product_tile<7, VECTORS>;
+      return product_tile<7, VECTORS, FETCH>;
     case 8:
-      return product_tile<8, VECTORS>;
+      return product_tile<8, VECTORS, FETCH>;
 #endif
 #endif
   }
@@ -90,9 +104,12 @@ static void product(const ConvArgs& args, int64_t begin, int64_t end, float* cop
   float bias[kTileRows];
   Run runs[kTileWidth];
   const FinishTile finish = finish_tile_of(args.finish.act.activation);
-  const ProductTile one = product_tile_of<1>(args.rows),
-                    two = product_tile_of<(kTileVectors > 1 ? 2 : 1)>(args.rows),
-                    three = product_tile_of<kTileVectors>(args.rows);
+  // By vectors; those that bring the next positions nearer, and those that find them there.
+  const ProductTile tiles[2][3] = {
+      {product_tile_of<1, true>(args.rows), product_tile_of<(kTileVectors > 1 ? 2 : 1), true>(args.rows),
+       product_tile_of<kTileVectors, true>(args.rows)},
+      {product_tile_of<1, false>(args.rows), product_tile_of<(kTileVectors > 1 ? 2 : 1), false>(args.rows),
+       product_tile_of<kTileVectors, false>(args.rows)}};
   int64_t held = -1;  // the block whose copy is there
   for (int64_t item = begin; item < end; ++item) {
     int64_t rest = item / args.splits;
@@ -131,8 +148,7 @@ static void product(const ConvArgs& args, int64_t begin, int64_t end, float* cop
           from = copy;
           offsets = b.tail_offsets;
         }
-        const ProductTile tile = vectors == 1 ? one : vectors == 2 ? two : three;
-        tile(a, from, offsets, args.k, bias, total);
+        tiles[p > first_panel][vectors - 1](a, from, offsets, args.k, bias, total);
         const int count = tile_runs(n, low(16 * vectors, width - n), b.pitch, rows == 1, cols,
                                     (od * h.out + oy) * w.out + ox, w.out, runs);
         finish(args.finish, total, channels, 16 * vectors, runs, count, positions, args.y + at, residual);

@@ -26,7 +26,18 @@ static void transpose_out(const ConvFinish& f, const TransposedRows& s, const fl
     for (int64_t j = 0; j < n; j += 16) {
       transpose16(from + r * s.row + j * s.position, s.position, part, 16);
       const int64_t left = n - j, at = r * s.y_row + j;
-      for (int64_t i = 0; i < channels; ++i) {
+      int64_t i = 0;
+      // Whole vectors of what most convolutions are need no masks.
+      if (left >= 16 && !affine && !f.residual_last) {
+        if (residual)
+          for (; i < channels; ++i)
+            store(y + i * s.y_channel + at,
+                  apply<kind>(load(part + 16 * i) + load(residual + i * s.y_channel + at), alpha, beta));
+        else
+          for (; i < channels; ++i)
+            store(y + i * s.y_channel + at, apply<kind>(load(part + 16 * i), alpha, beta));
+      }
+      for (; i < channels; ++i) {
         Vec v = load(part + 16 * i);
         if (residual && !f.residual_last) v = v + load_first(residual + i * s.y_channel + at, left);
         v = apply<kind>(v, alpha, beta);

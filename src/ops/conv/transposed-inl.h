@@ -65,9 +65,9 @@ static void transposed(const ConvTransposedArgs& args, int64_t begin, int64_t en
       const int64_t at = (image * c.groups * c.group_out + channel) * positions;
       for (int64_t n = 0; n < width; n += kTileWidth) {
         const int64_t vectors = low(kTileVectors, (width - n + 15) / 16);
-        const ProductTile tile = vectors == 1   ? product_tile_of<1>(c.rows)
-                                 : vectors == 2 ? product_tile_of<(kTileVectors > 1 ? 2 : 1)>(c.rows)
-                                                : product_tile_of<kTileVectors>(c.rows);
+        const ProductTile tile = vectors == 1   ? product_tile_of<1, true>(c.rows)
+                                 : vectors == 2 ? product_tile_of<(kTileVectors > 1 ? 2 : 1), true>(c.rows)
+                                                : product_tile_of<kTileVectors, true>(c.rows);
         const int count =
             tile_runs(n, low(16 * vectors, width - n), b.pitch, rows == 1, cols, 0, w.out, runs);
         for (int64_t yz = 0; yz < pd * py; ++yz) {

@@ -96,28 +96,45 @@ static void transform_output(const float* m, int64_t stride, Vec bias, float* y,
   }
 }
 
-// m[tile][channel] = Σ v[tile][k]·u[k][channel]. The block of u that comes next is fetched on the way: a
-// network's transformed weights do not stay in a cache from one run to the next.
-template <int ROWS, int VECTORS>
+// m[tile][channel] = Σ v[tile][k]·u[k][channel]. The first rows to read a block of u fetch the one that comes
+// next: a network's transformed weights do not stay in a cache from one run to the next.
+template <int ROWS, int VECTORS, bool FETCH>
 static void winograd_tile(const float* v, int64_t v_stride, const float* u, int64_t depth, float* m,
                           int64_t m_stride) {
+  constexpr int kBases = (ROWS + 2) / 3;
   const int64_t ahead = depth * 16 * VECTORS;
+  // Every third row has a pointer that moves: with one for each, registers run out.
+  const float* base[kBases];
+  CYB_UNROLL for (int i = 0; i < kBases; ++i) base[i] = v + 3 * i * v_stride;
   for (int64_t from = 0; from < depth; from += kWinogradChain) {
     const int64_t to = from + kWinogradChain < depth ? from + kWinogradChain : depth;
     Vec acc[ROWS][VECTORS];
     CYB_UNROLL for (int i = 0; i < ROWS; ++i) CYB_UNROLL for (int j = 0; j < VECTORS; ++j) acc[i][j] =
         set1(0.0f);
-    for (int64_t k = from; k < to; ++k, u += 16 * VECTORS) {
+    const auto step = [&](int c) CYB_INNER {
       Vec w[VECTORS];
       CYB_UNROLL for (int j = 0; j < VECTORS; ++j) {
         w[j] = load(u + 16 * j);
-        fetch(u + ahead + 16 * j);
+        if (FETCH) fetch(u + ahead + 16 * j);
       }
       CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
-        const Vec x = set1(v[i * v_stride + k]);
-        CYB_UNROLL for (int j = 0; j < VECTORS; ++j) acc[i][j] = fma(x, w[j], acc[i][j]);
+        const float* x = base[i / 3] + i % 3 * v_stride + c;
+        if (VECTORS > 1 && i % 3 == 0) {
+          CYB_UNROLL for (int j = 0; j < VECTORS; ++j) fma_broadcast(acc[i][j], w[j], x);
+          continue;
+        }
+        const Vec a = set1(*x);
+        CYB_UNROLL for (int j = 0; j < VECTORS; ++j) acc[i][j] = fma(a, w[j], acc[i][j]);
       }
+      u += 16 * VECTORS;
+    };
+    int64_t k = from;
+    for (; k + 2 <= to; k += 2) {
+      step(0);
+      step(1);
+      CYB_UNROLL for (int i = 0; i < kBases; ++i) base[i] += 2;
     }
+    if (k < to) step(0);
     CYB_UNROLL for (int i = 0; i < ROWS; ++i) CYB_UNROLL for (int j = 0; j < VECTORS; ++j) {
       float* t = m + i * m_stride + 16 * j;
       store(t, (from == 0 ? set1(0.0f) : load(t)) + acc[i][j]);
@@ -128,12 +145,12 @@ static void winograd_tile(const float* v, int64_t v_stride, const float* u, int6
 using WinogradTile = void (*)(const float* v, int64_t v_stride, const float* u, int64_t depth, float* m,
                               int64_t m_stride);
 
-template <int VECTORS>
+template <int VECTORS, bool FETCH>
 static WinogradTile winograd_tile_of(int64_t rows) {
   switch (rows) {
 #define CYB_CASE(n) \
   case n:           \
-    return winograd_tile<n, VECTORS>;
+    return winograd_tile<n, VECTORS, FETCH>;
     CYB_CASE(1)
     CYB_CASE(2)
     CYB_CASE(3)
@@ -171,9 +188,12 @@ static void transpose_in(const WinogradArgs& a, const float* image, int64_t c, i
       transpose16(row + x, plane, to, 16);
       continue;
     }
-    for (int64_t r = 0; r < 16; ++r)
-      for (int64_t j = 0; j < 16; ++j)
-        part[16 * r + j] = c + r < a.in && x + j >= 0 && x + j < a.width ? row[r * plane + x + j] : 0.0f;
+    const int64_t low = x < 0 ? -x : 0, room = 16 - low, left = a.width - x - low;
+    const int64_t count = room < left ? room : left, channels = a.in - c < 16 ? a.in - c : 16;
+    for (int64_t r = 0; r < 16; ++r) store(part + 16 * r, set1(0.0f));
+    if (count > 0)
+      for (int64_t r = 0; r < channels; ++r)
+        store_first(part + 16 * r + low, load_first(row + r * plane + x + low, count), count);
     transpose16(part, 16, to, 16);
   }
 }
@@ -231,8 +251,10 @@ static void winograd_items(const WinogradArgs& a, int64_t begin, int64_t end, fl
         const int64_t parts = (count + kWinogradRows - 1) / kWinogradRows;
         for (int64_t p = 0; p < parts; ++p) {
           const int64_t r = count * p / parts, rows = count * (p + 1) / parts - r;
-          const WinogradTile tile =
-              vectors == 1 ? winograd_tile_of<1>(rows) : winograd_tile_of<kWinogradVectors>(rows);
+          const WinogradTile tile = p == 0 ? (vectors == 1 ? winograd_tile_of<1, true>(rows)
+                                                           : winograd_tile_of<kWinogradVectors, true>(rows))
+                                           : (vectors == 1 ? winograd_tile_of<1, false>(rows)
+                                                           : winograd_tile_of<kWinogradVectors, false>(rows));
           tile(v + (xi * count + r) * in, in, u, a.in, out + r * width, width);
         }
       }

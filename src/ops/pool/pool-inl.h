@@ -13,11 +13,87 @@ namespace cyb::CYB_SIMD {
 // The larger; a NaN of either side stays.
 CYB_INLINE Vec larger(Vec a, Vec b) { return if_equal(a, a, max_or_second(a, b), a); }
 
+// Averages of whole planes: lanes are planes, and what lies in order is the order of the taps.
+static bool averages_planes(const PoolArgs& a) {
+  bool whole = a.average;
+  for (const ConvAxis& x : a.axes)
+    whole = whole && x.out == 1 && x.kernel == x.in && x.begin == 0 && x.dilation == 1;
+  return whole;
+}
+
+static void average_planes(const PoolArgs& a, int64_t begin, int64_t end) {
+  alignas(64) float part[16 * 16], lines[16 * 16];
+  const int64_t n = a.axes[0].in * a.axes[1].in * a.axes[2].in;
+  const Vec all = set1(a.counts[0][0] * a.counts[1][0]) * set1(a.counts[2][0]), zero = set1(0.0f);
+  for (int64_t i = 0; i < 16; ++i) store(lines + 16 * i, zero);
+  for (int64_t plane = begin; plane < end; plane += 16) {
+    const float* x = a.x + plane * n;
+    const int64_t planes = low(16, end - plane);
+    Vec sum = zero;
+    for (int64_t j = 0; j < n; j += 16) {
+      const int64_t taps = low(16, n - j);
+      if (planes == 16 && taps == 16) {
+        transpose16(x + j, n, part, 16);
+      } else {
+        for (int64_t i = 0; i < planes; ++i) store(lines + 16 * i, load_first(x + i * n + j, taps));
+        transpose16(lines, 16, part, 16);
+      }
+      for (int64_t t = 0; t < taps; ++t) sum = sum + load(part + 16 * t);
+    }
+    store_first(a.y + plane, if_equal(all, zero, zero, sum / all), planes);
+  }
+}
+
+// Maxima whose blocks are whole rows need no copy: down the rows of x to a line with room for the pads, then
+// along it.
+static bool reads_rows(const PoolArgs& a) {
+  return !a.average && a.blocks.col_blocks == 1 && a.axes[2].begin >= 0 && a.axes[2].stride <= 2 &&
+         a.blocks.phases_x == a.axes[2].stride;
+}
+
+// Row oy of depth od. The line is as wide as the taps reach, and 64 more.
+static void max_row(const PoolArgs& a, const float* x, int64_t od, int64_t oy, float* line, float* y) {
+  const ConvAxis &d = a.axes[0], &h = a.axes[1], &w = a.axes[2];
+  const Vec none = set1(-__builtin_inff());
+  const int64_t reach = (w.out - 1) * w.stride + (w.kernel - 1) * w.dilation + 1 - w.begin;
+  const int64_t columns = low(w.in, reach);
+  for (int64_t j = 0; j < columns; j += 16) {
+    const int64_t left = columns - j;
+    Vec top = none;
+    bool any = false;
+    for (int64_t kd = 0; kd < d.kernel; ++kd)
+      for (int64_t ky = 0; ky < h.kernel; ++ky) {
+        const int64_t id = od * d.stride + kd * d.dilation - d.begin;
+        const int64_t iy = oy * h.stride + ky * h.dilation - h.begin;
+        if (id < 0 || id >= d.in || iy < 0 || iy >= h.in) continue;
+        const float* row = x + (id * h.in + iy) * w.in + j;
+        const Vec v = left >= 16 ? load(row) : load_first(row, left);
+        top = any ? larger(top, v) : v;
+        any = true;
+      }
+    store_first(line + w.begin + j, top, left);
+  }
+  for (int64_t j = 0; j < w.out; j += 16) {
+    Vec top = none;
+    for (int64_t kx = 0; kx < w.kernel; ++kx) {
+      const float* from = line + j * w.stride + kx * w.dilation;
+      Vec v = load(from), odd;
+      if (w.stride == 2) split_pairs(v, load(from + 16), &v, &odd);
+      top = kx > 0 ? larger(top, v) : v;
+    }
+    store_first(y + j, top, w.out - j);
+  }
+}
+
 static void pool(const PoolArgs& args, int64_t begin, int64_t end, float* copy) {
+  if (averages_planes(args)) return average_planes(args, begin, end);
   const ConvBlocks& b = args.blocks;
   const ConvAxis &d = args.axes[0], &h = args.axes[1], &w = args.axes[2];
   const int64_t in_image = d.in * h.in * w.in;
   const float none = -__builtin_inff();
+  const bool by_rows = reads_rows(args);
+  if (by_rows)  // the pads
+    fill_run(copy, (w.out - 1) * w.stride + (w.kernel - 1) * w.dilation + 1, none);
   // Maxima go first down the rows, to `down` for each remainder along the width, then along them. All rows of
   // a block are one run of floats, with some between them that do not count.
   const int64_t rows_taps = d.kernel * h.kernel, stretch = (b.rows * b.pitch + 31) / 16 * 16;
@@ -33,6 +109,12 @@ static void pool(const PoolArgs& args, int64_t begin, int64_t end, float* copy) 
     const int64_t od = rest % d.out, plane = rest / d.out * args.channels + channel;
     const int64_t oy = rb * b.rows, ox = cb * b.cols;
     const int64_t rows = low(b.rows, h.out - oy), cols = low(b.cols, w.out - ox);
+    if (by_rows) {
+      for (int64_t r = 0; r < rows; ++r)
+        max_row(args, args.x + plane * in_image, od, oy + r, copy,
+                args.y + ((plane * d.out + od) * h.out + oy + r) * w.out);
+      continue;
+    }
     copy_block(args.axes, b, args.x + plane * in_image, 1, od, oy, rows, ox, cols, args.average ? 0.0f : none,
                copy);
     const int64_t n = (rows - 1) * b.pitch + cols;

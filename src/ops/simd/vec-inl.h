@@ -18,6 +18,7 @@
 #ifdef CYB_SIMD_TARGET
 #define CYB_INLINE static inline __attribute__((always_inline, unused))
 #define CYB_LAMBDA inline __attribute__((always_inline))  // for call operators of step objects
+#define CYB_INNER __attribute__((always_inline))          // for lambdas
 #if defined(__clang__)
 #define CYB_UNROLL _Pragma("unroll")
 #else
@@ -26,6 +27,7 @@
 #else
 #define CYB_INLINE static __attribute__((unused, noinline))
 #define CYB_LAMBDA inline
+#define CYB_INNER
 #define CYB_UNROLL
 #endif
 

@@ -46,6 +46,7 @@ CYB_LANEWISE(mul(Vec a, Vec b), a.v[i] * b.v[i])
 CYB_LANEWISE(div(Vec a, Vec b), a.v[i] / b.v[i])
 CYB_LANEWISE(fma(Vec a, Vec b, Vec c), __builtin_fmaf(a.v[i], b.v[i], c.v[i]))
 CYB_LANEWISE(fnma(Vec a, Vec b, Vec c), __builtin_fmaf(-a.v[i], b.v[i], c.v[i]))
+CYB_INLINE void fma_broadcast(Vec& sum, Vec w, const float* x) { sum = fma(w, set1(*x), sum); }
 CYB_LANEWISE(sqrt(Vec x), __builtin_sqrtf(x.v[i]))
 CYB_LANEWISE(abs(Vec x), __builtin_fabsf(x.v[i]))
 CYB_LANEWISE(neg(Vec x), -x.v[i])
