@@ -18,6 +18,7 @@ namespace cyb {
 struct Precision {
   bool exact = false;     // f32 activations and states, no approximations: what goldens run under
   bool acts8 = true;      // activations rounded to 8 bits per block of 32 where weights are q8, q4, ternary
+  bool acts8_if_faster = false;  // only where that is faster on this processor
   DType kv = DType::f16;  // keys and values of attention states; i8: 8 bits with a scale for each few
   bool eight_bit() const { return acts8 && !exact; }
   DType kv_type() const { return exact ? DType::f32 : kv; }

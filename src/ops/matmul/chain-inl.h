@@ -24,10 +24,10 @@ struct Ahead {
   int64_t step;  // bytes
 };
 
-// The chains of ROWS rows of x and VECS·kWide columns of a panel. x is read as it lies. Rows are addressed in
-// threes from pointers that move: with one pointer a row the registers do not suffice, and the loop runs at
-// 94 % of its speed.
-template <int ROWS, int VECS>
+// The chains of ROWS rows of x and VECS·kWide columns of a panel; FETCH brings what comes next nearer. x is
+// read as it lies. Rows are addressed in threes from pointers that move: with one pointer a row the registers
+// do not suffice, and the loop runs at 94 % of its speed.
+template <int ROWS, int VECS, bool FETCH>
 struct Chains {
   static constexpr int kBases = (ROWS + 2) / 3;
   VW acc[ROWS][VECS];
@@ -55,8 +55,10 @@ struct Chains {
       VW w[VECS];
 #pragma GCC unroll 4
       for (int v = 0; v < VECS; v++) w[v] = vw_load(panel + v * kWide);
-      __builtin_prefetch(fetch, 0, 2);
-      fetch += fetch_step;
+      if (FETCH) {
+        __builtin_prefetch(fetch, 0, 2);
+        fetch += fetch_step;
+      }
 #pragma GCC unroll 16
       for (int i = 0; i < ROWS; i++) {
         const float* x = base[i / 3] + i % 3 * ldx + c;
@@ -88,10 +90,10 @@ struct Chains {
   }
 };
 
-template <int ROWS, int VECS>
+template <int ROWS, int VECS, bool FETCH>
 void chain_tile(int64_t depth, const float* x, int64_t ldx, const float* panel, int64_t ldp, float* total,
                 bool first, Ahead ahead) {
-  Chains<ROWS, VECS> chains(x, ldx, ahead);
+  Chains<ROWS, VECS, FETCH> chains(x, ldx, ahead);
   int64_t k = 0;
   for (; k + 4 <= depth; k += 4, panel += 4 * ldp) chains.template steps<4>(panel, ldp);
   for (; k < depth; k++, panel += ldp) chains.template steps<1>(panel, ldp);
@@ -99,17 +101,19 @@ void chain_tile(int64_t depth, const float* x, int64_t ldx, const float* panel, 
 }
 
 using ChainTile = void (*)(int64_t, const float*, int64_t, const float*, int64_t, float*, bool, Ahead);
-template <int VECS, int... ROWS>
+template <int VECS, bool FETCH, int... ROWS>
 constexpr std::array<ChainTile, sizeof...(ROWS)> chain_tiles(std::integer_sequence<int, ROWS...>) {
-  return {chain_tile<ROWS + 1, VECS>...};
+  return {chain_tile<ROWS + 1, VECS, FETCH>...};
 }
-template <int... STEP>
+template <bool FETCH, int... STEP>
 constexpr std::array<std::array<ChainTile, kRowTile>, sizeof...(STEP)> chain_tables(
     std::integer_sequence<int, STEP...>) {
-  return {chain_tiles<kVectorStep*(STEP + 1)>(std::make_integer_sequence<int, kRowTile>())...};
+  return {chain_tiles<kVectorStep*(STEP + 1), FETCH>(std::make_integer_sequence<int, kRowTile>())...};
 }
 // By columns, in steps of at least 8, and by rows.
-constexpr auto kChainTiles = chain_tables(std::make_integer_sequence<int, kPanel / kWide / kVectorStep>());
+using ChainSteps = std::make_integer_sequence<int, kPanel / kWide / kVectorStep>;
+constexpr auto kFetchingTiles = chain_tables<true>(ChainSteps());
+constexpr auto kChainTiles = chain_tables<false>(ChainSteps());
 constexpr int64_t kColumnStep = int64_t{kWide} * kVectorStep;
 constexpr int64_t panel_columns(int64_t columns) {
   return (columns + kColumnStep - 1) / kColumnStep * kColumnStep;
@@ -134,7 +138,7 @@ __attribute__((noinline)) void chain_expand(const uint8_t* data, int64_t k, int6
   };
 #pragma GCC unroll 8
   for (int j = 0; j < 8; j++) piece(0, j);
-  Chains<kRowTile, kTileColumns / kWide> chains(x, ldx, ahead);
+  Chains<kRowTile, kTileColumns / kWide, true> chains(x, ldx, ahead);
   const float* row = panel;
   for (int64_t at = 0; at < depth; at += 32) {
     const bool more = at + 32 < depth;
@@ -158,7 +162,7 @@ inline void chain_rows(int64_t rows, int64_t columns, int64_t depth, const float
   int t = 0;
   for (int64_t column = 0; column < columns; column += kTileColumns) {
     const int64_t width = min64(kTileColumns, columns - column);
-    const auto& tiles_of = kChainTiles[static_cast<size_t>((width - 1) / kColumnStep)];
+    const auto size = static_cast<size_t>((width - 1) / kColumnStep);
     int64_t tiles = (rows + kRowTile - 1) / kRowTile;
     for (int64_t row = 0; tiles > 0; tiles--, t++) {
       const Ahead next = t < ahead_count ? ahead[t] : Ahead{x, 0};
@@ -168,6 +172,7 @@ inline void chain_rows(int64_t rows, int64_t columns, int64_t depth, const float
         continue;
       }
       const int64_t some = (rows - row + tiles - 1) / tiles;
+      const auto& tiles_of = t < ahead_count ? kFetchingTiles[size] : kChainTiles[size];
       tiles_of[static_cast<size_t>(some - 1)](depth, x + row * ldx, ldx, panel + column, ldp,
                                               total + row * kPanel + column, first, next);
       done(row, some, column, width);

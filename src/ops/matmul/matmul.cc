@@ -119,6 +119,10 @@ const MatmulKernels& matmul_kernels(Isa isa, Dots dots) {
   }
 }
 
+bool q8_acts_pay(Isa isa, Dots dots, Encoding encoding) {
+  return !(isa == Isa::avx512 && dots == Dots::none && encoding == Encoding::q8);
+}
+
 void matmul_range(const MatmulKernels& kernels, const MatmulArgs& args, const MatmulRange& range) {
   const MatmulKernels& k = args.w.tiled ? kernels : matmul_kernels_scalar;
   const int e = static_cast<int>(args.w.encoding);

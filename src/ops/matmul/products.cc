@@ -48,7 +48,8 @@ Products::Products(const Call& c, Isa isa, std::span<const Product> list, const 
     a.bias = p.bias;
     a.residual = p.residual;
     a.activation = p.activation;
-    if (c.precision.eight_bit() && takes_q8_acts(a.w.encoding)) {
+    if (c.precision.eight_bit() && takes_q8_acts(a.w.encoding) &&
+        (!c.precision.acts8_if_faster || q8_acts_pay(isa, detect_dots(), a.w.encoding))) {
       copies_ = copies_of(c, m_, k_);
       a.xq = reinterpret_cast<Q8Block*>(scratch);
       a.ldxq = q8_row_stride(k_);
