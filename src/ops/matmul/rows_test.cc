@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which activations a product takes under each precision.
+// The kernel rows of products: which activations they take under each precision.
 #include <gtest/gtest.h>
 
 #include <cstring>
