@@ -11,7 +11,7 @@ set(CYB_FLAGS_neon "")
 set(CYB_FLAGS_neon_dot -march=armv8.2-a+dotprod)
 set(CYB_FLAGS_neon_i8mm -march=armv8.2-a+dotprod+i8mm)
 list(JOIN CYB_ISAS "|" CYB_ISA_PATTERN)
-# Skylake's processors decode anew each 32 bytes in whose last ones a jump ends (Intel's erratum SKX102): loops of
+# Skylake's processors decode anew each 32 bytes that a jump crosses or ends with (Intel's erratum SKX102): loops of
 # kernels lose up to a sixth.
 set(CYB_JUMPS_APART "")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

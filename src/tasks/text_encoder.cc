@@ -40,7 +40,7 @@ TextEncoder::TextEncoder(const std::string& path, const OpenOptions& options, co
   SessionOptions s;
   for (const auto& b : backends_) s.backends.push_back(b.get());
   s.precision.exact = options.exact;
-  s.precision.acts8_if_faster = true;  // nothing here has to agree with what another machine began
+  s.precision.acts8_if_faster = true;  // each vector stands alone, and a small difference does no harm
   s.fusion = options.fusion;
   session_ = std::make_unique<Session>(program_, *weights_, s);
   vocabulary_ = config().integer("architecture.vocab_size");

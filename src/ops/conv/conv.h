@@ -82,6 +82,7 @@ struct ConvTransposedArgs {
 // A convolution without pads or groups whose windows do not overlap: 1 × 1, or patches as large as the
 // strides.
 struct PointwiseArgs {
+  static constexpr int64_t kMostPositions = 64;  // of a chunk
   const float* x = nullptr;
   float* y = nullptr;
   const float* w =
@@ -91,7 +92,7 @@ struct PointwiseArgs {
   int64_t image = 1;                 // floats of one x
   int64_t out_depth = 1, out_height = 1, out_width = 1;
   int64_t step = 1, row_step = 1, depth_step = 1;  // floats of x between positions, rows and planes of them
-  int64_t chunks = 1, splits = 1;                  // cuts of the positions (64 at most), of the channels
+  int64_t chunks = 1, splits = 1;                  // cuts of the positions, of the channels
   bool copied = false;  // positions are copied next to each other first: 1 × 1 only
   ConvFinish finish;
   int64_t items() const { return batch * chunks * splits; }

@@ -1,215 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fast convolutions and pooling beside their definitions over random shapes, and the same bits on every
+// Fast convolutions beside their definitions over random shapes, and the same bits on every
 // instruction set and number of threads.
-#include "ir/ops/conv.h"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstring>
-#include <random>
-
-#include "ir/infer.h"
-#include "ops/cpu.h"
+#include "ops/conv/conv_testing.h"
 
 namespace cyb {
 namespace {
 
-using ir::Op;
-
-struct TestCase {
-  Op op = Op::Conv2d;
-  std::vector<int64_t> x, w, strides, pads, dilations, more;  // more: output padding
-  int64_t groups = 1;
-  bool bias = false, residual = false, residual_last = false, weight = false, ceil = false, count_pad = false;
-  ir::ConvActivation act = ir::ConvActivation::none;
-  ir::AutoPad auto_pad = ir::AutoPad::none;
-  ir::PoolKind pool = ir::PoolKind::max;
-};
-
-std::string describe(const TestCase& t) {
-  std::string s = ir::info(t.op).text_name;
-  auto list = [&](const char* name, const std::vector<int64_t>& v) {
-    s += std::string(" ") + name + "[";
-    for (int64_t i : v) s += std::to_string(i) + " ";
-    s += "]";
-  };
-  list("x", t.x);
-  list("w", t.w);
-  list("strides", t.strides);
-  list("pads", t.pads);
-  list("dilations", t.dilations);
-  list("more", t.more);
-  return s + " groups " + std::to_string(t.groups) + (t.bias ? " bias" : "") +
-         (t.residual ? " residual" : "") + (t.residual_last ? " last" : "") + (t.weight ? " weight" : "") +
-         (t.ceil ? " ceil" : "") + " auto_pad " + std::to_string(static_cast<int>(t.auto_pad)) + " act " +
-         std::to_string(static_cast<int>(t.act));
-}
-
-struct Built {
-  ir::Program program;
-  ir::Graph graph;
-  ir::Node node;
-  Shape y;
-  std::vector<Tensor> operands;  // x, w, bias, residual; those absent are empty
-  std::vector<int32_t> codes;
-  TensorSpec spec;
-};
-
-std::unique_ptr<Built> build(const TestCase& t, uint32_t seed) {
-  auto b = std::make_unique<Built>();
-  std::mt19937 random(seed);
-  auto tensor = [&](const std::vector<int64_t>& shape) {
-    Tensor v(DType::f32, Shape(shape));
-    for (size_t i = 0; i < static_cast<size_t>(v.elements()); i++)
-      v.at<float>(i) = static_cast<float>(static_cast<int32_t>(random())) * 0x1p-31f;
-    return v;
-  };
-  auto fill = [&](ir::ConvAttrs& a) {
-    a.strides = t.strides;
-    a.pads = t.pads;
-    a.dilations = t.dilations;
-    a.groups = t.groups;
-    a.auto_pad = t.auto_pad;
-  };
-  ir::Node& n = b->node;
-  n.op = t.op;
-  int64_t channels = t.w.empty() ? 0 : t.w[0];
-  if (t.op == Op::Pool) {
-    ir::PoolAttrs a;
-    a.kernel = {t.w.begin() + 2, t.w.end()};
-    a.strides = t.strides;
-    a.pads = t.pads;
-    a.dilations = t.dilations;
-    a.kind = t.pool;
-    a.ceil = t.ceil;
-    a.count_pad = t.count_pad;
-    n.attrs = std::make_unique<ir::TypedAttrs<ir::PoolAttrs>>(a);
-  } else if (t.op == Op::FusedConv) {
-    ir::FusedConvAttrs a;
-    fill(a);
-    a.act = t.act;
-    a.alpha = 0.2;
-    a.beta = t.act == ir::ConvActivation::clamp ? 5 : 0.5;
-    a.residual_last = t.residual_last;
-    n.attrs = std::make_unique<ir::TypedAttrs<ir::FusedConvAttrs>>(a);
-  } else if (t.op == Op::Conv1d || t.op == Op::Conv2d || t.op == Op::Conv3d) {
-    ir::ConvAttrs a;
-    fill(a);
-    n.attrs = std::make_unique<ir::TypedAttrs<ir::ConvAttrs>>(a);
-  } else {
-    ir::ConvTransposeAttrs a;
-    fill(a);
-    a.output_padding = t.more;
-    channels = t.w[1] * t.groups;
-    n.attrs = std::make_unique<ir::TypedAttrs<ir::ConvTransposeAttrs>>(a);
-  }
-  auto add = [&](Tensor v, const char* name) {
-    n.operands.push_back(b->graph.add_input(name, ir::concrete(DType::f32, v.shape())));
-    b->operands.push_back(std::move(v));
-  };
-  add(tensor(t.x), "x");
-  if (t.op != Op::Pool) {
-    add(tensor(t.w), "w");
-    // As a file holds it: 24 bits and an exponent for all.
-    for (size_t i = 0; i < static_cast<size_t>(b->operands[1].elements()); i++) {
-      b->codes.push_back(static_cast<int32_t>(b->operands[1].at<float>(i) * 0x1p20f));
-      b->operands[1].at<float>(i) = static_cast<float>(b->codes.back()) * 0x1p-20f;
-    }
-    b->spec.name = "w";
-    b->spec.shape = t.w;
-    b->spec.frac_bits = 20;
-    b->spec.size = b->codes.size() * 4;
-  }
-  n.results = {b->graph.add_value("y", {})};
-  b->y = shape_of(ir::infer_types(b->program, b->graph, n)[0]);
-  if (t.bias || t.residual) {
-    if (t.bias) {
-      add(tensor({channels}), "b");
-    } else {
-      n.operands.push_back(ir::kNone);
-      b->operands.emplace_back();
-    }
-  }
-  if (t.residual) add(tensor({b->y.begin(), b->y.end()}), "r");
-  return b;
-}
-
-Tensor run_fast(const TestCase& t, const Built& b, Isa isa, int threads, bool exact,
-                std::string* kernel = nullptr) {
-  auto cpu = make_cpu_backend(threads, isa);
-  std::unique_ptr<Weight> weight;
-  if (t.weight && t.op != Op::Pool)
-    weight = cpu->load_weight(b.spec, {reinterpret_cast<const uint8_t*>(b.codes.data()), b.spec.size},
-                              nullptr, cpu->weight_role(b.node, 1));
-  std::vector<std::unique_ptr<Buffer>> buffers;
-  auto operand = [&](const Tensor& v) {
-    // Just as large as it is, so that a tool sees accesses beyond it.
-    buffers.push_back(cpu->allocate(v.bytes()));
-    cpu->write(*buffers.back(), 0, v.data(), v.bytes());
-    return Operand{DType::f32, v.shape(), buffers.back().get(), 0, nullptr};
-  };
-  NodeCall call;
-  call.program = &b.program;
-  call.node = &b.node;
-  for (size_t i = 0; i < b.operands.size(); i++)
-    if (i == 1 && weight)
-      call.operands.push_back({DType::f32, b.operands[1].shape(), nullptr, 0, weight.get()});
-    else
-      call.operands.push_back(b.node.operands[i] == ir::kNone ? Operand{} : operand(b.operands[i]));
-  Tensor y(DType::f32, b.y);
-  for (size_t i = 0; i < static_cast<size_t>(y.elements()); i++) y.at<float>(i) = NAN;
-  call.results.push_back(operand(y));
-  Precision precision;
-  precision.exact = exact;
-  auto exe = cpu->compile({&call, 1}, precision);
-  if (kernel) *kernel = exe->choices()[0].kernel;
-  exe->enqueue();
-  exe->enqueue();  // what the first run left behind does not matter
-  cpu->finish();
-  cpu->read(*buffers.back(), 0, y.data(), y.bytes());
-  return y;
-}
-
-// The definition, and Σ|x·w| for the bound where `sizes` is set.
-Tensor run_definition(const Built& b) {
-  std::vector<const Tensor*> operands;
-  for (size_t i = 0; i < b.operands.size(); i++)
-    operands.push_back(b.node.operands[i] == ir::kNone ? nullptr : &b.operands[i]);
-  Tensor y(DType::f32, b.y);
-  evaluate_node(b.program, b.node, operands, {&y, 1});
-  return y;
-}
-
-void check(const TestCase& t, uint32_t seed, double tolerance = 3e-6) {
-  SCOPED_TRACE(describe(t) + " seed " + std::to_string(seed));
-  const auto b = build(t, seed);
-  const Tensor want = run_definition(*b);
-  for (bool exact : {true, false}) {
-    Tensor first;
-    for (Isa isa : {Isa::avx512, Isa::avx2, Isa::neon, Isa::scalar}) {
-      if (!isa_runs_on(isa, detect_isa())) continue;
-      std::string kernel;
-      const Tensor got = run_fast(t, *b, isa, 1, exact, &kernel);
-      double worst = 0, top = 1e-6;
-      for (size_t i = 0; i < static_cast<size_t>(want.elements()); i++) {
-        top = std::max(top, std::fabs(want.real(i)));
-        const double d = std::fabs(want.real(i) - got.real(i));
-        worst = d <= worst ? worst : d;  // a NaN becomes the worst
-      }
-      ASSERT_LE(worst / top, exact ? tolerance : 10 * tolerance) << kernel << " on " << to_string(isa);
-      if (first.bytes() == 0) first = got;
-      ASSERT_TRUE(first == got) << "other bits: " << kernel << " on " << to_string(isa);
-      if (isa == Isa::scalar) continue;
-      for (int threads : {2, 3})
-        ASSERT_TRUE(first == run_fast(t, *b, isa, threads, exact)) << threads << " threads, " << kernel;
-    }
-  }
-}
-
-int64_t pick(std::mt19937& random, int64_t from, int64_t to) {
-  return from + static_cast<int64_t>(random() % static_cast<uint64_t>(to - from + 1));
-}
+using namespace conv_testing;
 
 // Spatial sizes such that the window fits.
 void random_window(std::mt19937& r, TestCase* t, int axes, int64_t longest) {
@@ -274,30 +71,6 @@ TEST(ConvKernels, RandomTransposedConvolutionsAreTheDefinition) {
   }
 }
 
-TEST(ConvKernels, PoolingIsTheDefinition) {
-  std::mt19937 r(10);
-  for (uint32_t seed = 0; seed < 50; seed++) {
-    TestCase t;
-    t.op = Op::Pool;
-    const int axes = static_cast<int>(pick(r, 1, 3));
-    t.pool = pick(r, 0, 1) ? ir::PoolKind::average : ir::PoolKind::max;
-    t.ceil = pick(r, 0, 1);
-    t.count_pad = pick(r, 0, 1);
-    t.x = {pick(r, 1, 2), pick(r, 1, 3)};
-    t.w = {1, 1};
-    for (int i = 0; i < axes; i++) {
-      const int64_t k = pick(r, 1, 5), d = pick(r, 1, 2);
-      t.w.push_back(k);
-      t.dilations.push_back(d);
-      t.strides.push_back(pick(r, 1, 3));
-      t.x.push_back(pick(r, (k - 1) * d + 1, axes == 1 ? 200 : axes == 2 ? 70 : 12));
-    }
-    for (int i = 0; i < 2 * axes; i++)
-      t.pads.push_back(pick(r, 0, t.w[static_cast<size_t>(2 + i % axes)] / 2));
-    check(t, seed);
-  }
-}
-
 TEST(ConvKernels, DepthwiseIsTheDefinition) {
   std::mt19937 r(9);
   for (uint32_t seed = 0; seed < 40; seed++) {
@@ -342,6 +115,18 @@ TEST(ConvKernels, WinogradIsTheDefinition) {
     }
     check(t, seed);
   }
+  TestCase deep;  // weights outweigh the tiles
+  deep.weight = true;
+  deep.x = {1, 128, 7, 7};
+  deep.w = {128, 128, 3, 3};
+  deep.pads = {1, 1, 1, 1};
+  check(deep, 98);
+  TestCase wide;  // pads of more than a vector
+  wide.weight = true;
+  wide.x = {1, 40, 9, 20};
+  wide.w = {40, 40, 3, 3};
+  wide.pads = {1, 20, 1, 20};
+  check(wide, 99);
   TestCase t;  // chains longer than one, segments of a row
   t.op = Op::Conv2d;
   t.weight = t.bias = true;
@@ -368,6 +153,37 @@ TEST(ConvKernels, PointwiseIsTheDefinition) {
       t.act = static_cast<ir::ConvActivation>(seed / 2 % 13);
     }
     check(t, seed);
+  }
+}
+
+// Copies of one run and of many, of planes smaller than a vector, of rows longer than a chunk, and no
+// positions.
+TEST(ConvKernels, PointwiseCopiesAreTheDefinition) {
+  struct Case {
+    std::vector<int64_t> x, strides;
+  };
+  for (const Case& c : std::initializer_list<Case>{{{2, 33, 7, 7}, {}},
+                                                   {{2, 33, 14, 14}, {1, 1}},
+                                                   {{1, 40, 1, 1}, {}},
+                                                   {{1, 40, 1, 3}, {1, 2}},
+                                                   {{2, 40, 5, 6, 9}, {2, 2, 2}},
+                                                   {{2, 40, 5, 6, 9}, {2, 1, 1}},
+                                                   {{1, 40, 301}, {2}},
+                                                   {{1, 32, 0, 5}, {1, 1}},
+                                                   {{1, 32, 0, 5}, {2, 2}}}) {
+    TestCase t;
+    t.x = c.x;
+    t.w.assign(c.x.size(), 1);
+    t.w[0] = 80;
+    t.w[1] = c.x[1];
+    t.strides = c.strides;
+    t.auto_pad = c.x[2] == 0 ? ir::AutoPad::same_upper : ir::AutoPad::none;
+    t.op = Op::FusedConv;
+    t.weight = t.bias = true;
+    t.residual = c.x[2] != 0;
+    t.act = ir::ConvActivation::relu;
+    t.kernel = "conv_pointwise";
+    check(t, 1);
   }
 }
 

@@ -51,8 +51,8 @@ static void finish_tile(const ConvFinish& f, const float* total, int64_t rows, i
       const float* from = total + runs[s].from;
       float* to = y + runs[s].to;
       const float* r = residual ? residual + i * positions + runs[s].to : nullptr;
-      // Whole vectors of what most convolutions are need no masks.
-      const int64_t whole = affine || f.residual_last ? 0 : runs[s].count / 16 * 16;
+      // Without scale, shift and a residual behind the activation whole vectors go without masks.
+      const int64_t whole = affine || (r && f.residual_last) ? 0 : runs[s].count / 16 * 16;
       int64_t j = 0;
       if (r)
         for (; j < whole; j += 16) store(to + j, apply<kind>(load(from + j) + load(r + j), alpha, beta));

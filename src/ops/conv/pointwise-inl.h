@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions whose windows do not overlap, of few or strided positions: lanes are output channels,
-// positions are read one by one where they lie. The sums and their bits are those of product-inl.h.
+// Convolutions whose windows do not overlap, of few or strided positions: lanes are output channels.
+// Positions are read one by one, of 1 × 1 convolutions from a copy, of patches where they lie. The sums and
+// their bits are those of product-inl.h.
 #pragma once
 
 #include "ops/conv/copy-inl.h"
@@ -13,7 +14,7 @@ namespace cyb::CYB_SIMD {
 
 inline constexpr int kPointwiseRows = kParts == 1 ? 12 : kParts == 16 ? 4 : 6;
 inline constexpr int kPointwiseVectors = kParts == 1 ? 2 : 1;
-inline constexpr int64_t kPointwiseChunk = 64;  // positions whose sums wait together
+inline constexpr int64_t kPointwiseChunk = PointwiseArgs::kMostPositions;  // whose sums wait together
 
 // m[position][channel] = Σ x[offsets[k] + position·step] · w[k][channel] + bias[channel], or of a copy
 // x[k][position] with COPIED. FETCH: the block of w that comes next is brought nearer.
@@ -178,6 +179,7 @@ static void pointwise(const PointwiseArgs& a, int64_t begin, int64_t end, float*
     const int64_t split = item % a.splits, chunk = item / a.splits % a.chunks,
                   image = item / a.splits / a.chunks;
     const int64_t first = positions * chunk / a.chunks, last = positions * (chunk + 1) / a.chunks;
+    if (first == last) continue;  // no positions at all
     const float* x = a.x + image * a.image;
     PositionRun runs[kPointwiseChunk];
     const int64_t run_count = a.copied ? 0 : position_runs(a, first, last, runs);

@@ -14,8 +14,6 @@ using ir::Op;
 
 namespace {
 
-constexpr int64_t kChunk = 64;
-
 // Where vectors of positions would leave lanes empty, or positions must be picked out first. Both kernels
 // give the same bits, so this asks for speed only.
 const char* reject(const Query& q) {
@@ -85,7 +83,7 @@ void prepare(Call& c) {
   const int64_t positions = g.out_positions();
   const int vectors = conv_kernels(isa).pointwise_vectors;
   const int64_t groups = ceil_div<int64_t>(a.out, 16), blocks = ceil_div<int64_t>(groups, vectors);
-  a.chunks = std::max<int64_t>(1, ceil_div(positions, kChunk));
+  a.chunks = std::max<int64_t>(1, ceil_div(positions, PointwiseArgs::kMostPositions));
   const int64_t wanted = c.pool->threads() == 1 ? 1 : 4 * int64_t{c.pool->threads()};
   a.splits = std::clamp<int64_t>(ceil_div(wanted, std::max<int64_t>(1, a.batch * a.chunks)), 1, blocks);
   a.finish = conv_finish(c);

@@ -17,13 +17,13 @@ inline constexpr int kTileVectors = kParts == 1 ? 3 : 1;
 inline constexpr int64_t kTileWidth = 16 * kTileVectors;
 inline constexpr int64_t kChain = 256;
 
-// total[i][16·VECTORS] = Σ a[k][i] · b[offsets[k] + …] + bias[i], chains as conv.h says.
+// One tap; FETCH brings the positions of the next tile nearer.
 template <int ROWS, int VECTORS, bool FETCH>
 CYB_INLINE void product_step(const float* a, const float* row, Vec (&acc)[ROWS][VECTORS]) {
   Vec x[VECTORS];
   CYB_UNROLL for (int v = 0; v < VECTORS; ++v) {
     x[v] = load(row + 16 * v);
-    if (FETCH) fetch(row + 16 * (VECTORS + v));  // for the next tile
+    if (FETCH) fetch(row + 16 * (VECTORS + v));
   }
   CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
     if (VECTORS > 1 && i % 3 == 0) {
@@ -35,6 +35,7 @@ CYB_INLINE void product_step(const float* a, const float* row, Vec (&acc)[ROWS][
   }
 }
 
+// total[i][16·VECTORS] = Σ a[k][i] · b[offsets[k] + …] + bias[i], chains as conv.h says.
 template <int ROWS, int VECTORS, bool FETCH>
 static void product_tile(const float* a, const float* b, const int32_t* offsets, int64_t depth,
                          const float* bias, float* total) {

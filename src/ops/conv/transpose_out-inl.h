@@ -27,8 +27,8 @@ static void transpose_out(const ConvFinish& f, const TransposedRows& s, const fl
       transpose16(from + r * s.row + j * s.position, s.position, part, 16);
       const int64_t left = n - j, at = r * s.y_row + j;
       int64_t i = 0;
-      // Whole vectors of what most convolutions are need no masks.
-      if (left >= 16 && !affine && !f.residual_last) {
+      // Without scale, shift and a residual behind the activation whole vectors go without masks.
+      if (left >= 16 && !affine && !(residual && f.residual_last)) {
         if (residual)
           for (; i < channels; ++i)
             store(y + i * s.y_channel + at,

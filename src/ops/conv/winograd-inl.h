@@ -14,6 +14,7 @@ namespace cyb::CYB_SIMD {
 inline constexpr int kWinogradRows = kParts == 1 ? 12 : kParts == 16 ? 4 : 6;
 inline constexpr int kWinogradVectors = kParts == 1 ? 2 : 1;
 inline constexpr int64_t kWinogradChain = 256;
+static_assert(kWinogradChain % 2 == 0);  // channels are taken in twos
 inline constexpr int64_t kSegment = 16;  // tiles of one row that pass through the buffers together
 
 template <int T>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pool.h on sixteen lanes, over the padded copy that convolutions use.
+// pool.h on sixteen lanes: rows where they lie, whole planes, or the padded copy that convolutions use.
 #pragma once
 
 #include "ops/conv/copy-inl.h"
@@ -45,7 +45,7 @@ static void average_planes(const PoolArgs& a, int64_t begin, int64_t end) {
 }
 
 // Maxima whose blocks are whole rows need no copy: down the rows of x to a line with room for the pads, then
-// along it.
+// along it. The line takes the copy's place, which is as wide where every remainder by the stride occurs.
 static bool reads_rows(const PoolArgs& a) {
   return !a.average && a.blocks.col_blocks == 1 && a.axes[2].begin >= 0 && a.axes[2].stride <= 2 &&
          a.blocks.phases_x == a.axes[2].stride;

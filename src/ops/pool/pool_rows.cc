@@ -82,9 +82,7 @@ void prepare(Call& c) {
 // The copy, its rows after each step of a maximum, and the results.
 int64_t thread_floats(const PoolArgs& a) {
   const int64_t rows = a.blocks.rows * a.blocks.pitch + 64;
-  const ConvAxis& w = a.axes[2];
-  const int64_t line = std::max<int64_t>(w.out - 1, 0) * w.stride + (w.kernel - 1) * w.dilation + 64;
-  return (std::max(a.blocks.floats, line) + (a.blocks.phases_x + 2) * rows + 64) / 16 * 16;
+  return (a.blocks.floats + (a.blocks.phases_x + 2) * rows + 64) / 16 * 16;
 }
 
 uint64_t scratch(const Call& c) {

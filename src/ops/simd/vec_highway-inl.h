@@ -64,7 +64,8 @@ CYB_INLINE Vec fma(Vec a, Vec b, Vec c) {  // a·b + c
   CYB_PARTS r.v[i] = hn::MulAdd(a.v[i], b.v[i], c.v[i]);
   return r;
 }
-// sum + w · *x in all lanes: by one instruction where there is one, which takes less room on its way in.
+// sum = fma(w, *x in all lanes, sum), by one instruction where there is one: many processors take in hardly
+// more than two multiply-adds a cycle leave room for.
 CYB_INLINE void fma_broadcast(Vec& sum, Vec w, const float* x) {
 #if CYB_SIMD_TARGET == HWY_AVX3
   asm("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sum.v[0].raw) : "v"(w.v[0].raw), "m"(*x));
