@@ -105,6 +105,9 @@ struct Operand {
   Buffer* buffer = nullptr;  // a value, at `offset`
   uint64_t offset = 0;
   Weight* weight = nullptr;  // or a weight
+  // Not negative: names a value whose memory is made and read by nodes of this list alone, so that the
+  // backend may keep it in a form of its own. Operands that only see it in another shape have the same name.
+  int inner = -1;
   bool present() const { return buffer || weight; }
 };
 

@@ -5,6 +5,60 @@ namespace cyb {
 
 using compile::Slot;
 
+namespace {
+
+// Values made by nodes of one step and read by its nodes alone, under any name.
+class InnerValues {
+ public:
+  InnerValues(const ir::Graph& graph, const compile::SegmentPlan& plan)
+      : graph_(graph), plan_(plan), reads_(graph.values.size()), here_(graph.values.size()) {
+    for (const ir::Node& n : graph.nodes) count(n, reads_);
+    for (ir::ValueId id : graph.outputs) reads_[root(id)]++;
+  }
+
+  void enter(const std::vector<int>& nodes) {
+    here_.assign(here_.size(), 0);
+    made_.assign(here_.size(), false);
+    for (int index : nodes) {
+      const ir::Node& n = graph_.nodes[static_cast<size_t>(index)];
+      count(n, here_);
+      for (ir::ValueId id : n.results) made_[static_cast<size_t>(id)] = true;
+    }
+    // Views make nothing: what they read is read through them.
+    for (size_t i = static_cast<size_t>(plan_.begin); i < static_cast<size_t>(plan_.end); i++) {
+      const ir::Node& n = graph_.nodes[i];
+      if (compile::is_view(n) && plan_.values[static_cast<size_t>(n.results[0])].root != ir::kNone)
+        count(n, here_);
+    }
+  }
+
+  // The name of an inner value, else -1.
+  int name(ir::ValueId id) const {
+    const size_t r = root(id);
+    return made_[r] && here_[r] == reads_[r] ? static_cast<int>(r) : -1;
+  }
+
+ private:
+  size_t root(ir::ValueId id) const {
+    const ir::ValueId r = plan_.values[static_cast<size_t>(id)].root;
+    return static_cast<size_t>(r == ir::kNone ? id : r);
+  }
+  void count(const ir::Node& node, std::vector<int>& to) const {
+    for (ir::ValueId id : node.operands)
+      if (id != ir::kNone) to[root(id)]++;
+    for (const auto& region : node.regions)
+      for (const ir::Value& v : region->values)
+        if (v.kind == ir::Value::Kind::outer) to[root(v.outer)]++;
+  }
+
+  const ir::Graph& graph_;
+  const compile::SegmentPlan& plan_;
+  std::vector<int> reads_, here_;
+  std::vector<bool> made_;
+};
+
+}  // namespace
+
 GraphRunner::Segment::Segment(compile::SegmentPlan p, const compile::CompiledGraph& graph,
                               RunContext& context, const Locations& before, Arena& arena)
     : plan(std::move(p)), locations(before) {
@@ -28,6 +82,7 @@ GraphRunner::Segment::Segment(compile::SegmentPlan p, const compile::CompiledGra
   // Before kernels are prepared: they may look at operands that decide shapes.
   upload(context);
   const ir::Graph& g = graph.graph;
+  InnerValues inner(g, plan);
   auto operand = [&](ir::ValueId id, size_t b, const ir::Node& node, size_t index) {
     Operand o;
     if (id == ir::kNone) return o;
@@ -44,6 +99,7 @@ GraphRunner::Segment::Segment(compile::SegmentPlan p, const compile::CompiledGra
     o.shape = state.shape;
     o.buffer = locations[static_cast<size_t>(id)][b].buffer;
     o.offset = locations[static_cast<size_t>(id)][b].offset;
+    o.inner = inner.name(id);
     return o;
   };
   for (const compile::Step& planned : plan.steps) {
@@ -57,6 +113,7 @@ GraphRunner::Segment::Segment(compile::SegmentPlan p, const compile::CompiledGra
       step.to = locations[id][b];
       step.bytes = static_cast<uint64_t>(plan.values[id].shape.elements()) * size_of(plan.values[id].dtype);
     } else {
+      inner.enter(planned.nodes);
       std::vector<NodeCall> calls;
       for (int index : planned.nodes) {
         const ir::Node& n = g.nodes[static_cast<size_t>(index)];

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 
+#include "backend/cpu/layouts.h"
 #include "base/aligned_memory.h"
 #include "base/checked.h"
 #include "base/system_memory.h"
@@ -25,6 +26,8 @@ const KernelRow* choose(const KernelTable& table, Isa machine, const Query& quer
     const char* why = nullptr;
     if (!isa_runs_on(row.isa, machine))
       why = "the processor lacks its instructions";
+    else if (query.nchw16c && !row.layouts)
+      why = "it takes plain values only";
     else if (row.reject)
       why = row.reject(query);
     if (!why) return &row;
@@ -120,34 +123,26 @@ class CpuBackend final : public Backend {
 
   std::unique_ptr<Executable> compile(std::span<const NodeCall> nodes, const Precision& precision) override {
     auto exe = std::make_unique<CpuExecutable>(profile_);
-    uint64_t scratch = 0;
+    std::vector<Question> questions;
+    std::vector<Call> calls;
     for (const NodeCall& n : nodes) {
-      std::vector<ir::Type> types;
-      std::vector<const ir::Type*> type_pointers;
-      std::vector<const TensorSpec*> weights;
-      types.reserve(n.operands.size());
-      for (const Operand& o : n.operands) {
-        types.push_back(ir::concrete(o.dtype, o.shape));
-        type_pointers.push_back(o.present() ? &types.back() : nullptr);
-        weights.push_back(o.weight ? &o.weight->spec() : nullptr);
-      }
+      questions.emplace_back(n);
+      calls.push_back(call_of(n, precision));
+    }
+    const std::vector<bool> blocks = choose_layouts(nodes, calls, [&](size_t i) {
+      return choose(table_, isa_, questions[i].query(precision, true), nullptr);
+    });
+    uint64_t scratch = 0;
+    for (size_t i = 0; i < nodes.size(); i++) {
+      const NodeCall& n = nodes[i];
       Executable::Choice choice{n.name, "", {}};
       const KernelRow* row =
-          choose(table_, isa_, {*n.node, type_pointers, weights, precision}, &choice.skipped);
+          choose(table_, isa_, questions[i].query(precision, blocks[i]), &choice.skipped);
       if (!row)
         throw error(ErrorKind::UnsupportedOp, "no cpu kernel takes node '{}' ({}): {}", n.name,
                     ir::info(n.node->op).text_name, fmt::join(choice.skipped, "; "));
       choice.kernel = row->name;
-      Call call;
-      call.program = n.program;
-      call.node = n.node;
-      for (const Operand& o : n.operands) call.in.push_back(arg(o));
-      for (const Operand& o : n.results) call.out.push_back(arg(o));
-      call.states = n.states;
-      call.random = n.random;
-      call.pool = &pool_;
-      call.isa = isa_;
-      call.precision = precision;
+      Call& call = calls[i];
       if (row->prepare) row->prepare(call);
       if (row->scratch_bytes) scratch = std::max(scratch, row->scratch_bytes(call));
       exe->steps.push_back({row, std::move(call)});
@@ -180,6 +175,39 @@ class CpuBackend final : public Backend {
   }
 
  private:
+  // What the rows are asked about a node.
+  struct Question {
+    explicit Question(const NodeCall& n) : node(n.node) {
+      types.reserve(n.operands.size());
+      for (const Operand& o : n.operands) {
+        types.push_back(ir::concrete(o.dtype, o.shape));
+        pointers.push_back(o.present() ? &types.back() : nullptr);
+        weights.push_back(o.weight ? &o.weight->spec() : nullptr);
+      }
+    }
+    Query query(const Precision& precision, bool nchw16c) const {
+      return {*node, pointers, weights, precision, nchw16c};
+    }
+    const ir::Node* node;
+    std::vector<ir::Type> types;
+    std::vector<const ir::Type*> pointers;
+    std::vector<const TensorSpec*> weights;
+  };
+
+  Call call_of(const NodeCall& n, const Precision& precision) {
+    Call call;
+    call.program = n.program;
+    call.node = n.node;
+    for (const Operand& o : n.operands) call.in.push_back(arg(o));
+    for (const Operand& o : n.results) call.out.push_back(arg(o));
+    call.states = n.states;
+    call.random = n.random;
+    call.pool = &pool_;
+    call.isa = isa_;
+    call.precision = precision;
+    return call;
+  }
+
   static Arg arg(const Operand& o) {
     Arg a;
     a.dtype = o.dtype;

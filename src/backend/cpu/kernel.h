@@ -14,12 +14,17 @@
 
 namespace cyb::cpu {
 
-// An operand or result as kernels see it: row-major, contiguous.
+// How a value N C spatial lies in memory. nchw16c: [n][c / 16][spatial][c % 16], C a multiple of 16, in as many
+// bytes; sums of convolutions, whose lanes are channels, are stored as they come and read one after the other.
+enum class Layout : uint8_t { plain, nchw16c };
+
+// An operand or result as kernels see it: contiguous, row-major but for its layout.
 struct Arg {
   DType dtype = DType::f32;
   Shape shape;
   void* data = nullptr;            // values and dense weights; null: absent
   const Weight* weight = nullptr;  // set for encoded weights; see cpu::weight_matrix_of
+  Layout layout = Layout::plain;   // of 4 axes
 
   bool present() const { return data || weight; }
   int64_t elements() const { return shape.elements(); }
@@ -55,6 +60,7 @@ struct Query {
   std::span<const ir::Type* const> operands;
   std::span<const TensorSpec* const> weights;
   Precision precision;
+  bool nchw16c = false;  // a row is sought that takes values of this layout
 
   DType dtype(size_t i) const { return operands[i]->dtype; }
   bool has(size_t i) const { return i < operands.size() && operands[i]; }
@@ -72,7 +78,14 @@ struct KernelRow {
   void (*prepare)(Call& call) = nullptr;  // may throw
   void (*plan)(Call& call) = nullptr;     // the same, once the scratch has its place too
   void (*run)(Call& call) = nullptr;      // must not throw
+  // Makes plain what the row cannot take in the layouts of the call's values as they stand; never the other
+  // way. Null: everything.
+  void (*layouts)(Call& call) = nullptr;
 };
+
+// For rows that go through memory in order: all values of the result's shape have its layout, or all are
+// plain.
+void layouts_alike(Call& call);
 
 // All rows, grouped by operator, cheapest first.
 class KernelTable {

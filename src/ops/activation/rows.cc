@@ -157,7 +157,13 @@ void add_rows(KernelTable& t, const char* unary, const char* glu, const char* so
   const int cost = isa == Isa::scalar ? 500 : isa == Isa::avx2 ? 20 : 10;
   for (Op op : {Op::Silu, Op::Gelu, Op::Relu, Op::LeakyRelu, Op::Sigmoid, Op::Tanh, Op::Exp, Op::Erf,
                 Op::SoftCap, Op::Elu, Op::HardSigmoid, Op::HardSwish, Op::Softplus, Op::Mish})
-    t.add({.op = op, .name = unary, .isa = isa, .cost = cost, .reject = only_f32, .run = run_unary<isa>});
+    t.add({.op = op,
+           .name = unary,
+           .isa = isa,
+           .cost = cost,
+           .reject = only_f32,
+           .run = run_unary<isa>,
+           .layouts = layouts_alike});
   for (Op op : {Op::SwiGlu, Op::GeGlu})
     t.add({.op = op, .name = glu, .isa = isa, .cost = cost, .reject = only_f32, .run = run_gated<isa>});
   for (Op op : {Op::Softmax, Op::LogSoftmax})

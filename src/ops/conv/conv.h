@@ -99,6 +99,7 @@ struct PointwiseArgs {
 };
 
 struct WinogradArgs;
+struct Nchw16cArgs;
 
 struct ConvKernels {
   Isa isa;
@@ -115,6 +116,9 @@ struct ConvKernels {
   int64_t (*pointwise_floats)(const PointwiseArgs& args);
   int winograd_vectors;  // WinogradArgs::vectors
   void (*winograd)(const WinogradArgs& args, int64_t begin, int64_t end, float* scratch);
+  int nchw16c_vectors;  // Nchw16cArgs::vectors, at most
+  // Items of Nchw16cArgs::items(); `copy` is `floats` long.
+  void (*nchw16c)(const Nchw16cArgs& args, int64_t begin, int64_t end, float* copy);
 };
 
 const ConvKernels& conv_kernels(Isa isa);

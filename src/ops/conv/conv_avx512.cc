@@ -3,6 +3,7 @@
 #define CYB_SIMD simd_avx512
 #define CYB_SIMD_TARGET HWY_AVX3
 #include "ops/conv/depthwise-inl.h"
+#include "ops/conv/nchw16c-inl.h"
 #include "ops/conv/pointwise-inl.h"
 #include "ops/conv/transposed-inl.h"
 #include "ops/conv/winograd-inl.h"
@@ -22,6 +23,8 @@ constexpr ConvKernels kTable = {
     .pointwise_floats = CYB_SIMD::pointwise_floats,
     .winograd_vectors = CYB_SIMD::kWinogradVectors,
     .winograd = CYB_SIMD::winograd,
+    .nchw16c_vectors = CYB_SIMD::kNchw16cVectors,
+    .nchw16c = CYB_SIMD::nchw16c,
 };
 const ConvKernels kConv_avx512 = kTable;
 

@@ -11,6 +11,7 @@ namespace cyb::cpu {
 void add_conv_reference(KernelTable& table);
 void add_conv_winograd(KernelTable& table);
 void add_conv_pointwise(KernelTable& table);
+void add_conv_nchw16c(KernelTable& table);
 
 // What the rows share.
 // Why no fast kernel takes the node: types, a residual that broadcasts.
@@ -18,5 +19,7 @@ const char* reject_conv(const Query& query);
 const ir::ConvAttrs& conv_attrs(const ir::Node& node);
 // Bias, residual and activation of a convolution or fused convolution.
 ConvFinish conv_finish(const Call& call);
+// KernelRow::layouts: x of either layout, the residual of the result's.
+void conv_layouts(Call& call);
 
 }  // namespace cyb::cpu

@@ -89,6 +89,35 @@ static FinishTile finish_tile_of(Activation kind) {
   }
 }
 
+// `n` positions of 16 channels: residual and activation.
+template <Activation kind>
+static void finish_blocks(const ConvFinish& f, const float* from, int64_t n, float* y, const float* residual) {
+  const Vec alpha = set1(f.act.alpha), beta = set1(f.act.beta), scale = set1(f.scale), shift = set1(f.shift);
+  const bool affine = f.scale != 1.0f || f.shift != 0.0f;
+  for (int64_t i = 0; i < n; ++i) {
+    Vec v = load(from + 16 * i);
+    if (residual && !f.residual_last) v = v + load(residual + 16 * i);
+    v = apply<kind>(v, alpha, beta);
+    if (affine) v = fma(v, scale, shift);
+    if (residual && f.residual_last) v = v + load(residual + 16 * i);
+    store(y + 16 * i, v);
+  }
+}
+
+using FinishBlocks = void (*)(const ConvFinish& f, const float* from, int64_t n, float* y,
+                              const float* residual);
+static FinishBlocks finish_blocks_of(Activation kind) {
+  switch (kind) {
+#define CYB_CASE(name)   \
+  case Activation::name: \
+    return finish_blocks<Activation::name>;
+    CYB_CONV_ACTIVATIONS(CYB_CASE)
+#undef CYB_CASE
+    default:
+      return finish_blocks<Activation::identity>;
+  }
+}
+
 }  // namespace cyb::CYB_SIMD
 #ifdef CYB_SIMD_TARGET
 HWY_AFTER_NAMESPACE();

@@ -302,6 +302,7 @@ void add_conv_rows(KernelTable& t) {
   add_rows<Isa::scalar>(t, "conv_plain", "conv_depthwise_plain", "conv_transposed_plain");
   add_conv_winograd(t);
   add_conv_pointwise(t);
+  add_conv_nchw16c(t);
   add_conv_reference(t);
 }
 

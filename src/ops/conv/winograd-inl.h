@@ -199,6 +199,26 @@ static void transpose_in(const WinogradArgs& a, const float* image, int64_t c, i
   }
 }
 
+// The positions from (iy, ix) on that a tile reads, of 16 channels in blocks: where they lie, or with zeros
+// around them in `to`. Returns them and the positions between rows.
+template <int T>
+static const float* tile_of_blocks(const WinogradArgs& a, const float* plane, int64_t iy, int64_t ix, float* to,
+                                   int64_t* pitch) {
+  constexpr int64_t n = Winograd<T>::kIn;
+  if (iy >= 0 && ix >= 0 && iy + n <= a.height && ix + n <= a.width) {
+    *pitch = a.width;
+    return plane + (iy * a.width + ix) * 16;
+  }
+  *pitch = n;
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      const int64_t y = iy + i, x = ix + j;
+      const bool inside = y >= 0 && x >= 0 && y < a.height && x < a.width;
+      store(to + (i * n + j) * 16, inside ? load(plane + (y * a.width + x) * 16) : set1(0.0f));
+    }
+  return to;
+}
+
 // Calls f(tile row, first and last tile of it, index of the first one in the block) for tiles [begin, end).
 template <class F>
 static inline void each_segment(int64_t begin, int64_t end, int64_t tiles_x, F&& f) {
@@ -221,6 +241,7 @@ static void winograd_items(const WinogradArgs& a, int64_t begin, int64_t end, fl
   float* v = buffer + n * pitch * 16;
   float* m = v + products * a.block * in;
   const TransposeOut transpose_out = transpose_out_of(a.finish.act.activation);
+  const FinishBlocks finish_blocks = finish_blocks_of(a.finish.act.activation);
   const TransposedRows shape{16, pitch * 16, a.out_width, out_plane};
   int64_t held = -1;
   for (int64_t item = begin; item < end; ++item) {
@@ -231,6 +252,15 @@ static void winograd_items(const WinogradArgs& a, int64_t begin, int64_t end, fl
     if (piece != held)
       for (int64_t c = 0; c < a.in; c += 16)
         each_segment(first, last, a.tiles_x, [&](int64_t ty, int64_t tx, int64_t tx_end, int64_t at) {
+          if (a.x_blocked) {
+            for (int64_t t = tx; t < tx_end; ++t, ++at) {
+              int64_t between = 0;
+              const float* d = tile_of_blocks<T>(a, x + c * in_plane, ty * T - a.pad_y, t * T - a.pad_x, buffer,
+                                                 &between);
+              transform_input<T>(d, between, v + at * in + c, count * in);
+            }
+            return;
+          }
           const int64_t width = ((tx_end - tx) * T + 2 + 15) / 16 * 16;
           for (int64_t r = 0; r < n; ++r)
             transpose_in(a, x, c, ty * T + r - a.pad_y, tx * T - a.pad_x, width, buffer + r * pitch * 16);
@@ -269,9 +299,18 @@ static void winograd_items(const WinogradArgs& a, int64_t begin, int64_t end, fl
           transform_output<T>(m + at * width + (g - group) * 16, count * width, bias,
                               buffer + (t - tx) * T * 16, pitch);
         const int64_t y = ty * T, left = a.out_width - tx * T, rows = a.out_height - y;
+        const int64_t columns = (tx_end - tx) * T < left ? (tx_end - tx) * T : left;
+        if (a.y_blocked) {
+          for (int64_t r = 0; r < (rows < T ? rows : T); ++r) {
+            const int64_t row = plane + ((y + r) * a.out_width + tx * T) * 16;
+            finish_blocks(a.finish, buffer + r * pitch * 16, columns, a.y + row,
+                          a.finish.residual ? a.finish.residual + row : nullptr);
+          }
+          return;
+        }
         const int64_t to_y = plane + y * a.out_width + tx * T;
         transpose_out(a.finish, shape, buffer, rows < T ? rows : T,
-                      (tx_end - tx) * T < left ? (tx_end - tx) * T : left, channels, a.y + to_y,
+                      columns, channels, a.y + to_y,
                       a.finish.residual ? a.finish.residual + to_y : nullptr);
       });
     }

@@ -18,7 +18,8 @@ struct WinogradArgs {
   float* y = nullptr;
   const float* u = nullptr;            // transformed weights: winograd_pack()
   int tile = 4;                        // T
-  int64_t batch = 1, in = 1, out = 1;  // channels
+  bool x_blocked = false, y_blocked = false;  // channels in blocks (Layout::nchw16c)
+  int64_t batch = 1, in = 1, out = 1;         // channels
   int64_t height = 1, width = 1, out_height = 1, out_width = 1;
   int64_t pad_y = 0, pad_x = 0;
   int64_t tiles_y = 1, tiles_x = 1;

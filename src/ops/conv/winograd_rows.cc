@@ -69,6 +69,8 @@ void prepare(Call& c) {
   a.out_width = g.axes[2].out;
   a.pad_y = g.axes[1].begin;
   a.pad_x = g.axes[2].begin;
+  a.x_blocked = c.in[0].layout == Layout::nchw16c;
+  a.y_blocked = c.out[0].layout == Layout::nchw16c;
   a.tile = best_tile(a);
   winograd_plan(&a, conv_kernels(isa).winograd_vectors, c.pool->threads());
   a.finish = conv_finish(c);
@@ -109,7 +111,8 @@ void add_rows(KernelTable& t, const char* name) {
            .reject = reject,
            .scratch_bytes = scratch,
            .prepare = prepare<isa>,
-           .run = run<isa>});
+           .run = run<isa>,
+           .layouts = conv_layouts});
 }
 
 }  // namespace

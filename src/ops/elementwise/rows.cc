@@ -246,10 +246,17 @@ void add_rows(KernelTable& t, const char* binary, const char* unary, const char*
            .cost = cost,
            .reject = only_f32,
            .prepare = prepare_binary,
-           .run = run_binary<isa>});
+           .run = run_binary<isa>,
+           .layouts = layouts_alike});
   for (Op op : {Op::Neg, Op::Abs, Op::Reciprocal, Op::Sqrt, Op::Floor, Op::Ceil, Op::Round, Op::Sign, Op::Log,
                 Op::Sin, Op::Cos, Op::Clamp, Op::Softsign})
-    t.add({.op = op, .name = unary, .isa = isa, .cost = cost, .reject = only_f32, .run = run_unary<isa>});
+    t.add({.op = op,
+           .name = unary,
+           .isa = isa,
+           .cost = cost,
+           .reject = only_f32,
+           .run = run_unary<isa>,
+           .layouts = layouts_alike});
   t.add({.op = Op::Pow,
          .name = unary,
          .isa = isa,

@@ -85,7 +85,51 @@ static void max_row(const PoolArgs& a, const float* x, int64_t od, int64_t oy, f
   }
 }
 
+// Of channels in blocks. Maxima in the order of max_row: down the rows to a line, then along it.
+static void average_blocks(const PoolArgs& a, int64_t begin, int64_t end) {
+  const int64_t n = a.axes[1].in * a.axes[2].in;
+  const Vec all = set1(a.counts[0][0] * a.counts[1][0]) * set1(a.counts[2][0]), zero = set1(0.0f);
+  for (int64_t block = begin; block < end; ++block) {
+    const float* x = a.x + block * n * 16;
+    Vec sum = zero;
+    for (int64_t j = 0; j < n; ++j) sum = sum + load(x + 16 * j);
+    store(a.y + block * 16, if_equal(all, zero, zero, sum / all));
+  }
+}
+
+static void max_blocks(const PoolArgs& a, int64_t begin, int64_t end, float* line) {
+  const ConvAxis &h = a.axes[1], &w = a.axes[2];
+  const int64_t blocks = a.channels / 16, reach = (w.out - 1) * w.stride + (w.kernel - 1) * w.dilation + 1;
+  const Vec none = set1(-__builtin_inff());
+  for (int64_t item = begin; item < end; ++item) {
+    const int64_t block = item % blocks, oy = item / blocks % h.out, image = item / blocks / h.out;
+    const float* x = a.x + (image * blocks + block) * h.in * w.in * 16;
+    for (int64_t j = 0; j < reach; ++j) {
+      const int64_t ix = j - w.begin;
+      Vec top = none;
+      bool any = false;
+      for (int64_t ky = 0; ky < h.kernel && ix >= 0 && ix < w.in; ++ky) {
+        const int64_t iy = oy * h.stride + ky * h.dilation - h.begin;
+        if (iy < 0 || iy >= h.in) continue;
+        const Vec v = load(x + (iy * w.in + ix) * 16);
+        top = any ? larger(top, v) : v;
+        any = true;
+      }
+      store(line + 16 * j, top);
+    }
+    float* y = a.y + ((image * blocks + block) * h.out + oy) * w.out * 16;
+    for (int64_t j = 0; j < w.out; ++j) {
+      const float* from = line + j * w.stride * 16;
+      Vec top = load(from);
+      for (int64_t kx = 1; kx < w.kernel; ++kx) top = larger(top, load(from + kx * w.dilation * 16));
+      store(y + 16 * j, top);
+    }
+  }
+}
+
 static void pool(const PoolArgs& args, int64_t begin, int64_t end, float* copy) {
+  if (args.blocked)
+    return args.average ? average_blocks(args, begin, end) : max_blocks(args, begin, end, copy);
   if (averages_planes(args)) return average_planes(args, begin, end);
   const ConvBlocks& b = args.blocks;
   const ConvAxis &d = args.axes[0], &h = args.axes[1], &w = args.axes[2];

@@ -12,6 +12,7 @@ struct PoolArgs {
   const float* x = nullptr;
   float* y = nullptr;
   bool average = false;
+  bool blocked = false;  // channels in blocks (Layout::nchw16c): maxima, and averages of whole planes
   int64_t batch = 1, channels = 1;
   ConvAxis axes[3];
   ConvBlocks blocks;
@@ -21,7 +22,10 @@ struct PoolArgs {
 
   // The channels of a block follow each other: so each thread has positions of its own, as in convolutions,
   // and finds near what it wrote there itself.
-  int64_t items() const { return batch * axes[0].out * blocks.row_blocks * blocks.col_blocks * channels; }
+  int64_t items() const {
+    if (blocked) return batch * (average ? 1 : axes[1].out) * channels / 16;
+    return batch * axes[0].out * blocks.row_blocks * blocks.col_blocks * channels;
+  }
 };
 
 struct PoolKernels {

@@ -52,6 +52,7 @@ void prepare(Call& c) {
   args.average = attrs.kind == ir::PoolKind::average;
   args.batch = g.batch;
   args.channels = g.in_channels;
+  args.blocked = c.in[0].layout == Layout::nchw16c;
   args.taps = a.k;
   args.blocks = a.blocks;
   std::vector<ir::Window> windows = windows_of(attrs);
@@ -81,6 +82,10 @@ void prepare(Call& c) {
 
 // The copy, its rows after each step of a maximum, and the results.
 int64_t thread_floats(const PoolArgs& a) {
+  if (a.blocked) {
+    const ConvAxis& w = a.axes[2];
+    return 16 * ((w.out - 1) * w.stride + (w.kernel - 1) * w.dilation + 1);
+  }
   const int64_t rows = a.blocks.rows * a.blocks.pitch + 64;
   return (a.blocks.floats + (a.blocks.phases_x + 2) * rows + 64) / 16 * 16;
 }
@@ -101,6 +106,20 @@ void run(Call& c) {
   });
 }
 
+// Maxima of either layout, averages of whole planes from blocks.
+void layouts(Call& c) {
+  Arg &x = c.in[0], &y = c.out[0];
+  const auto& attrs = c.attrs<ir::PoolAttrs>();
+  bool takes = x.layout == Layout::nchw16c;
+  if (attrs.kind == ir::PoolKind::max) {
+    takes = takes && y.layout == Layout::nchw16c;
+  } else {
+    for (const Axis3& axis : pool_geometry(c).axes)
+      takes = takes && axis.out == 1 && axis.kernel == axis.in && axis.begin == 0 && axis.dilation == 1;
+  }
+  if (!takes) x.layout = y.layout = Layout::plain;
+}
+
 template <Isa isa>
 void add_row(KernelTable& t, const char* name) {
   t.add({.op = Op::Pool,
@@ -112,7 +131,8 @@ void add_row(KernelTable& t, const char* name) {
          .reject = reject,
          .scratch_bytes = scratch,
          .prepare = prepare,
-         .run = run<isa>});
+         .run = run<isa>,
+         .layouts = layouts});
 }
 
 }  // namespace

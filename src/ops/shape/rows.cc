@@ -134,6 +134,18 @@ void run_split(Call& c) {
          [](uint8_t* part, uint8_t* whole, int64_t bytes) { copy_piece(whole, part, bytes); });
 }
 
+// Along the channels, pieces of channels in blocks are runs of memory too.
+void channel_layouts(Call& c) {
+  const int64_t axis =
+      c.node->op == Op::Concat ? c.attrs<ir::AxisAttrs>().axis : c.attrs<ir::SplitAttrs>().axis;
+  bool all = c.out[0].shape.rank() == 4 && axis_of(axis, 4) == 1;
+  for (const std::vector<Arg>* args : {&c.in, &c.out})
+    for (const Arg& a : *args) all = all && (a.dtype != DType::f32 || a.layout == Layout::nchw16c);
+  if (all) return;
+  for (std::vector<Arg>* args : {&c.in, &c.out})
+    for (Arg& a : *args) a.layout = Layout::plain;
+}
+
 template <class T>
 void pad_rows(Call& c, const PadPlan& plan) {
   const Shape &x = c.in[0].shape, &y = c.out[0].shape;
@@ -183,16 +195,16 @@ void run_pad(Call& c) {
 }  // namespace
 
 void add_move_rows(KernelTable& t) {
-  auto add = [&](Op op, const char* name, void (*run)(Call&)) {
-    t.add({.op = op, .name = name, .cost = 50, .reject = reject_strings, .run = run});
+  auto add = [&](Op op, const char* name, void (*run)(Call&), void (*layouts)(Call&) = nullptr) {
+    t.add({.op = op, .name = name, .cost = 50, .reject = reject_strings, .run = run, .layouts = layouts});
   };
   for (Op op : {Op::Reshape, Op::Unsqueeze, Op::Squeeze, Op::Identity}) add(op, "move", run_view);
   for (Op op : {Op::Permute, Op::Transpose}) add(op, "move", run_permute);
   add(Op::Expand, "move", run_expand);
   add(Op::Tile, "move", run_tile);
   add(Op::Slice, "move", run_slice);
-  add(Op::Concat, "move", run_concat);
-  for (Op op : {Op::Split, Op::Chunk}) add(op, "move", run_split);
+  add(Op::Concat, "move", run_concat, channel_layouts);
+  for (Op op : {Op::Split, Op::Chunk}) add(op, "move", run_split, channel_layouts);
   add(Op::Pad, "move", run_pad);
 }
 

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// nchw16c.h on sixteen lanes.
+#pragma once
+
+#include "ops/conv/copy-inl.h"
+#include "ops/conv/nchw16c.h"
+#include "ops/conv/transpose_out-inl.h"
+
+#ifdef CYB_SIMD_TARGET
+HWY_BEFORE_NAMESPACE();
+#endif
+namespace cyb::CYB_SIMD {
+
+// Positions of a tile of `vectors` groups of output channels.
+inline constexpr int kNchw16cVectors = kParts == 1 ? 4 : 1;
+inline constexpr int nchw16c_rows(int64_t vectors) {
+  return kParts == 1 ? (vectors == 4 ? 6 : 12) : kParts == 16 ? 4 : 6;
+}
+inline constexpr int64_t kNchw16cRun = 48;  // positions whose sums wait for a plain result
+
+struct Nchw16cTile {
+  const int64_t* offsets;  // null: blocks of 16 channels, `plane` apart
+  int64_t step, plane, depth;
+  int64_t to_position, to_vector;  // floats of y
+  bool finish;                     // with residual and max(…, least)
+  float least;
+};
+
+// y[position][channel] = Σ x[k][position] · w[k][channel] + bias[channel], finished or not.
+template <int ROWS, int VECTORS, bool UNIT>
+static void nchw16c_tile(const Nchw16cTile& t, const float* x, const float* w, const float* bias, float* y,
+                         const float* residual) {
+  for (int64_t from = 0; from < t.depth; from += 256) {
+    const int64_t to = from + 256 < t.depth ? from + 256 : t.depth;
+    Vec acc[ROWS][VECTORS];
+    CYB_UNROLL for (int i = 0; i < ROWS; ++i) CYB_UNROLL for (int j = 0; j < VECTORS; ++j) acc[i][j] =
+        set1(0.0f);
+    const auto one = [&](const float* at, int64_t step) CYB_INNER {
+      Vec u[VECTORS];
+      CYB_UNROLL for (int j = 0; j < VECTORS; ++j) u[j] = load(w + 16 * j);
+      CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
+        const float* p = at + i * step;
+        if (VECTORS == 2 && i % 3 == 0) {
+          CYB_UNROLL for (int j = 0; j < VECTORS; ++j) fma_broadcast(acc[i][j], u[j], p);
+          continue;
+        }
+        const Vec v = set1(*p);
+        CYB_UNROLL for (int j = 0; j < VECTORS; ++j) acc[i][j] = fma(u[j], v, acc[i][j]);
+      }
+      w += 16 * VECTORS;
+    };
+    if (UNIT) {
+      for (int64_t k = from; k < to; k += 16) {
+        const float* at = x + k / 16 * t.plane;
+        for (int c = 0; c < 4; ++c, at += 4) {
+          one(at, 16);
+          one(at + 1, 16);
+          one(at + 2, 16);
+          one(at + 3, 16);
+        }
+      }
+    } else {
+      const int64_t step = t.step;
+      for (int64_t k = from; k < to; ++k) one(x + t.offsets[k], step);
+    }
+    const Vec least = set1(t.least);
+    CYB_UNROLL for (int j = 0; j < VECTORS; ++j) CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
+      float* at = y + j * t.to_vector + i * t.to_position;
+      Vec sum = (from == 0 ? set1(0.0f) : load(at)) + acc[i][j];
+      if (to == t.depth) {
+        sum = sum + load(bias + 16 * j);
+        if (t.finish) {
+          if (residual) sum = sum + load(residual + j * t.to_vector + i * t.to_position);
+          sum = if_less(sum, least, least, sum);
+        }
+      }
+      store(at, sum);
+    }
+  }
+}
+
+using Nchw16cTileRun = void (*)(const Nchw16cTile& t, const float* x, const float* w, const float* bias,
+                                float* y, const float* residual);
+
+template <int VECTORS, bool UNIT>
+static Nchw16cTileRun nchw16c_tile_of(int64_t rows) {
+  switch (rows) {
+#define CYB_CASE(n) \
+  case n:           \
+    return nchw16c_tile<n, VECTORS, UNIT>;
+    CYB_CASE(1)
+    CYB_CASE(2)
+    CYB_CASE(3)
+    CYB_CASE(4)
+#ifdef CYB_SIMD_TARGET
+    CYB_CASE(5)
+    CYB_CASE(6)
+#if CYB_SIMD_TARGET == HWY_AVX3
+#undef CYB_CASE
+#define CYB_CASE(n)          \
+  case n:                    \
+    if constexpr (VECTORS < 4) return nchw16c_tile<n, VECTORS, UNIT>; \
+    break;
+    CYB_CASE(7)
+    CYB_CASE(8)
+    CYB_CASE(9)
+    CYB_CASE(10)
+    CYB_CASE(11)
+    CYB_CASE(12)
+#endif
+#endif
+#undef CYB_CASE
+  }
+  return nullptr;
+}
+
+template <bool UNIT>
+static Nchw16cTileRun nchw16c_tile_of(int64_t rows, int64_t vectors) {
+  if (vectors == 1) return nchw16c_tile_of<1, UNIT>(rows);
+  if (kParts == 1 && vectors == 2) return nchw16c_tile_of<kParts == 1 ? 2 : 1, UNIT>(rows);
+  return nchw16c_tile_of<kNchw16cVectors, UNIT>(rows);
+}
+
+// Rows [row, row + rows) of an image in blocks, columns from `col` on, zeros outside: [c / 16][row][col][16].
+static void copy_rows_of_blocks(const Nchw16cArgs& a, const float* image, int64_t row, int64_t rows,
+                                float* to) {
+  const ConvAxis &h = a.axes[1], &w = a.axes[2];
+  const int64_t left = low(w.begin, a.copy_cols), right = low(w.in + w.begin, a.copy_cols);
+  for (int64_t c = 0; c < a.in; c += 16)
+    for (int64_t r = 0; r < rows; ++r) {
+      float* at = to + (c / 16 * a.copy_rows + r) * a.copy_cols * 16;
+      const int64_t iy = row + r;
+      if (iy < 0 || iy >= h.in) {
+        fill_run(at, a.copy_cols * 16, 0.0f);
+        continue;
+      }
+      fill_run(at, left * 16, 0.0f);
+      if (right > left)
+        copy_run(image + c * h.in * w.in + iy * w.in * 16, at + left * 16, (right - left) * 16);
+      fill_run(at + high(left, right) * 16, (a.copy_cols - high(left, right)) * 16, 0.0f);
+    }
+}
+
+// The positions of outputs [oy, oy + rows) × [ox, ox + cols): [c / 16][position][16].
+static void copy_positions_of_blocks(const Nchw16cArgs& a, const float* image, int64_t oy, int64_t rows,
+                                     int64_t ox, int64_t cols, float* to) {
+  const ConvAxis &h = a.axes[1], &w = a.axes[2];
+  for (int64_t c = 0; c < a.in; c += 16)
+    for (int64_t r = 0; r < rows; ++r) {
+      const float* from = image + c * h.in * w.in + ((oy + r) * h.stride * w.in + ox * w.stride) * 16;
+      for (int64_t j = 0; j < cols; ++j, to += 16) store(to, load(from + j * w.stride * 16));
+    }
+}
+
+static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* copy) {
+  using Source = Nchw16cArgs::Source;
+  alignas(64) float sums[(kNchw16cRun + 16) * 16 * kNchw16cVectors];  // of a plain result
+  alignas(64) float bias[16 * kNchw16cVectors];
+  const Activation act = a.finish.act.activation;
+  const bool simple = (act == Activation::identity || act == Activation::relu) && a.finish.scale == 1.0f &&
+                      a.finish.shift == 0.0f && !(a.finish.residual && a.finish.residual_last);
+  const TransposeOut transpose_out = transpose_out_of(act);
+  const FinishBlocks finish_blocks = finish_blocks_of(act);
+  if (!a.y_blocked)
+    for (int64_t i = 0; i < (kNchw16cRun + 16) * kNchw16cVectors; ++i) store(sums + 16 * i, set1(0.0f));
+  const int64_t groups = a.groups(), blocks = a.channel_blocks(), positions = a.out_rows * a.out_cols;
+  const int64_t image_floats = a.in * a.axes[1].in * a.axes[2].in;
+  Nchw16cTile t{a.offsets, a.step, a.plane, a.k, 16, positions * 16, a.y_blocked && simple,
+                act == Activation::relu ? 0.0f : -__builtin_inff()};
+  int64_t held = -1;  // the block whose copy is there
+  for (int64_t item = begin; item < end; ++item) {
+    const int64_t split = item % a.splits, block = item / a.splits;
+    const int64_t col_block = block % a.col_blocks, row_block = block / a.col_blocks % a.row_blocks;
+    const int64_t image = block / a.col_blocks / a.row_blocks;
+    const int64_t oy = row_block * a.rows, ox = col_block * a.cols;
+    const int64_t rows = low(a.rows, a.out_rows - oy), cols = low(a.cols, a.out_cols - ox);
+    const float* x = a.x + image * image_floats;
+    int64_t row_step = a.row_step, run_rows = rows, run_cols = cols;
+    if (a.source == Source::in_place) {
+      x += oy * a.row_step + ox * a.step;
+    } else {
+      if (block != held) {
+        const ConvAxis& h = a.axes[1];
+        if (a.source == Source::positions)
+          copy_positions_of_blocks(a, x, oy, rows, ox, cols, copy);
+        else if (a.source == Source::rows)
+          copy_rows_of_blocks(a, x, oy * h.stride - h.begin,
+                              (rows - 1) * h.stride + (h.kernel - 1) * h.dilation + 1, copy);
+        else
+          copy_block(a.axes, a.blocks, x, a.in, 0, oy, rows, ox, cols, 0.0f, copy);
+      }
+      x = copy;
+      if (a.source == Source::positions) {
+        t.plane = rows * cols * 16;
+        if (cols == a.out_cols) {  // one run
+          run_rows = 1;
+          run_cols = rows * cols;
+        } else {
+          row_step = cols * 16;
+        }
+      }
+    }
+    held = block;
+    for (int64_t b = blocks * split / a.splits; b < blocks * (split + 1) / a.splits; ++b) {
+      const GroupBlock g = group_block(groups, a.vectors, b);
+      const int64_t channel = 16 * g.first, width = 16 * g.count;
+      for (int64_t i = 0; i < width; ++i)
+        bias[i] = a.finish.bias && channel + i < a.out ? a.finish.bias[channel + i] : 0.0f;
+      const float* w = a.w + channel * a.k;
+      const int64_t most = nchw16c_rows(g.count), run = a.y_blocked ? run_cols : kNchw16cRun;
+      for (int64_t r = 0; r < run_rows; ++r)
+        for (int64_t at = 0; at < run_cols; at += run) {
+          const int64_t n = low(run, run_cols - at), parts = (n + most - 1) / most;
+          const int64_t first = (oy + r) * a.out_cols + ox + at;
+          const int64_t to = image * a.out * positions + channel * positions + first * (a.y_blocked ? 16 : 1);
+          const float* residual = a.finish.residual ? a.finish.residual + to : nullptr;
+          if (!a.y_blocked) {
+            t.to_position = width;
+            t.to_vector = 16;
+          }
+          for (int64_t i = 0; i < parts; ++i) {
+            const int64_t p = n * i / parts, tile_rows = n * (i + 1) / parts - p;
+            float* y = a.y_blocked ? a.y + to + 16 * p : sums + width * p;
+            const float* r16 = t.finish && residual ? residual + 16 * p : nullptr;
+            const float* from = x + r * row_step + (at + p) * (a.offsets ? a.step : 16);
+            (a.offsets ? nchw16c_tile_of<false>(tile_rows, g.count)
+                       : nchw16c_tile_of<true>(tile_rows, g.count))(t, from, w, bias, y, r16);
+            if (a.y_blocked && !simple)
+              for (int64_t v = 0; v < g.count; ++v)
+                finish_blocks(a.finish, y + v * t.to_vector, tile_rows, y + v * t.to_vector,
+                              residual ? residual + 16 * p + v * t.to_vector : nullptr);
+          }
+          if (!a.y_blocked)
+            for (int64_t v = 0; v < g.count; ++v) {
+              const int64_t c = channel + 16 * v, plane = to + 16 * v * positions;
+              transpose_out(a.finish, {width, 0, 0, positions}, sums + 16 * v, 1, n,
+                            a.out - c < 16 ? a.out - c : 16, a.y + plane,
+                            residual ? a.finish.residual + plane : nullptr);
+            }
+        }
+    }
+  }
+}
+
+}  // namespace cyb::CYB_SIMD
+#ifdef CYB_SIMD_TARGET
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel rows of convolutions from or to channels in blocks.
+#include "base/checked.h"
+#include "ops/conv/conv_rows.h"
+#include "ops/conv/geometry.h"
+#include "ops/conv/nchw16c_plan.h"
+#include "ops/conv/weight.h"
+
+namespace cyb::cpu {
+
+using ir::Op;
+
+void conv_layouts(Call& c) {
+  Arg& y = c.out[0];
+  if (!c.has(3)) return;
+  if (c.in[3].layout == Layout::plain || y.layout == Layout::plain) c.in[3].layout = y.layout = Layout::plain;
+}
+
+namespace {
+
+// Chosen only where a value is in blocks.
+const char* reject(const Query& q) {
+  if (!q.nchw16c) return "no value has its channels in blocks";
+  if (const char* why = reject_conv(q)) return why;
+  const ir::ConvAttrs& a = conv_attrs(q.node);
+  const ir::Type &x = *q.operands[0], &w = *q.operands[1];
+  if (a.groups != 1 || !q.weight(1)) return "groups, or w is no weight of the file";
+  if (w.dims.size() != 4 || !w.is_concrete() || !x.is_concrete()) return "not of two axes";
+  std::vector<ir::Window> windows = windows_of(a, {w.dims[2].number(), w.dims[3].number()});
+  double floats = static_cast<double>(w.dims[1].number());
+  for (size_t i = 0; i < 2; i++) {
+    const int64_t out = windows[i].outputs(x.dims[i + 2].number());
+    if (windows[i].begin < 0 || out < 1) return "crops, or nothing";
+    floats *= static_cast<double>((i == 1 ? out * windows[i].stride : 1) + windows[i].kernel * windows[i].dilation);
+  }
+  return floats > (1 << 26) ? "it has too many taps" : nullptr;
+}
+
+template <Isa isa>
+void prepare(Call& c) {
+  auto p = std::make_shared<Nchw16cPlan>();
+  const Geometry g = conv_geometry(c);
+  Nchw16cArgs& a = p->args;
+  a.x_blocked = c.in[0].layout == Layout::nchw16c;
+  a.y_blocked = c.out[0].layout == Layout::nchw16c;
+  a.batch = g.batch;
+  a.in = g.in_channels;
+  a.out = g.out_channels;
+  for (size_t i = 0; i < 3; i++) a.axes[i] = g.axes[i];
+  nchw16c_plan(p.get(), conv_kernels(isa).nchw16c_vectors, c.pool->threads());
+  a.finish = conv_finish(c);
+  const uint64_t key = (uint64_t{3} << 32) + static_cast<uint64_t>(a.vectors);
+  a.w = conv_weight(c.in[1])->packed(key, a.groups() * 16 * a.k,
+                                     [&](const float* w, float* to) { nchw16c_pack(a, w, to); });
+  c.prepared = std::move(p);
+}
+
+const Nchw16cArgs& args(const Call& c) { return static_cast<const Nchw16cPlan*>(c.prepared.get())->args; }
+
+int64_t thread_floats(const Nchw16cArgs& a) { return round_up<int64_t>(a.floats, 16); }
+
+uint64_t scratch(const Call& c) {
+  return static_cast<uint64_t>(thread_floats(args(c)) * c.pool->threads()) * 4;
+}
+
+template <Isa isa>
+void run(Call& c) {
+  Nchw16cArgs a = args(c);
+  a.x = c.in[0].f32();
+  a.y = c.out[0].f32();
+  float* copies = reinterpret_cast<float*>(c.scratch);
+  c.pool->parallel_for(a.items(), 1, [&](int64_t begin, int64_t end, int thread) {
+    conv_kernels(isa).nchw16c(a, begin, end, copies + thread * thread_floats(a));
+  });
+}
+
+template <Isa isa>
+void add_rows(KernelTable& t, const char* name) {
+  const int cost = isa == Isa::scalar ? 500 : isa == Isa::avx2 ? 20 : 10;
+  for (Op op : {Op::Conv2d, Op::FusedConv})
+    t.add({.op = op,
+           .name = name,
+           .isa = isa,
+           .cost = cost + 4,
+           .encoded = 2,
+           .reject = reject,
+           .scratch_bytes = scratch,
+           .prepare = prepare<isa>,
+           .run = run<isa>,
+           .layouts = conv_layouts});
+}
+
+}  // namespace
+
+void add_conv_nchw16c(KernelTable& t) {
+  add_rows<Isa::avx512>(t, "conv_nchw16c_avx512");
+  add_rows<Isa::avx2>(t, "conv_nchw16c_avx2");
+  add_rows<Isa::neon>(t, "conv_nchw16c_neon");
+  add_rows<Isa::scalar>(t, "conv_nchw16c_plain");
+}
+
+}  // namespace cyb::cpu
