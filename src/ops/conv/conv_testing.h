@@ -18,12 +18,15 @@ using ir::Op;
 
 struct TestCase {
   Op op = Op::Conv2d;
-  std::vector<int64_t> x, w, strides, pads, dilations, more;  // more: output padding
+  std::vector<int64_t> x = {}, w = {}, strides = {}, pads = {}, dilations = {};
+  std::vector<int64_t> more = {};  // output padding
   int64_t groups = 1;
   bool bias = false, residual = false, residual_last = false, weight = false, ceil = false, count_pad = false;
   ir::ConvActivation act = ir::ConvActivation::none;
   ir::AutoPad auto_pad = ir::AutoPad::none;
   ir::PoolKind pool = ir::PoolKind::max;
+  bool x_blocked = false, y_blocked = false;  // channels in blocks; a residual as y
+  bool names_only = false;  // x and y may be in blocks, as far as the backend is told, but are plain
   bool special = false;          // NaNs and infinities in x
   const char* kernel = nullptr;  // the beginning of its name, if only that one is meant
 };
@@ -48,7 +51,23 @@ inline std::string describe(const TestCase& t) {
          (t.op != Op::Pool              ? ""
           : t.pool == ir::PoolKind::max ? " max"
                                         : " average") +
-         (t.count_pad ? " count_pad" : "");
+         (t.count_pad ? " count_pad" : "") + (t.x_blocked ? " x blocked" : "") +
+         (t.y_blocked ? " y blocked" : "");
+}
+
+// [n][c][positions] as [n][c / 16][positions][16], or back.
+inline Tensor in_blocks(const Tensor& v, bool back) {
+  Tensor out(DType::f32, v.shape());
+  const Shape& s = v.shape();
+  const int64_t positions = s[2] * s[3];
+  for (int64_t i = 0; i < s[0]; i++)
+    for (int64_t c = 0; c < s[1]; c++)
+      for (int64_t p = 0; p < positions; p++) {
+        const auto plain = static_cast<size_t>((i * s[1] + c) * positions + p);
+        const auto blocked = static_cast<size_t>(((i * s[1] + c / 16 * 16) * positions) + p * 16 + c % 16);
+        out.at<float>(back ? plain : blocked) = v.at<float>(back ? blocked : plain);
+      }
+  return out;
 }
 
 struct Built {
@@ -158,17 +177,26 @@ inline Tensor run_fast(const TestCase& t, const Built& b, Isa isa, int threads, 
     cpu->write(*buffers.back(), 0, v.data(), v.bytes());
     return Operand{DType::f32, v.shape(), buffers.back().get(), 0, nullptr};
   };
+  // As if no other node saw it.
+  auto inner = [](Operand o, int name) {
+    o.inner = name;
+    return o;
+  };
   NodeCall call;
   call.program = &b.program;
   call.node = &b.node;
   for (size_t i = 0; i < b.operands.size(); i++)
     if (i == 1 && weight)
       call.operands.push_back({DType::f32, b.operands[1].shape(), nullptr, 0, weight.get()});
+    else if (b.node.operands[i] == ir::kNone)
+      call.operands.emplace_back();
+    else if (i == 0 ? t.x_blocked : i == 3 && t.y_blocked)
+      call.operands.push_back(inner(operand(in_blocks(b.operands[i], false)), static_cast<int>(i)));
     else
-      call.operands.push_back(b.node.operands[i] == ir::kNone ? Operand{} : operand(b.operands[i]));
+      call.operands.push_back(inner(operand(b.operands[i]), t.names_only ? static_cast<int>(i) : -1));
   Tensor y(DType::f32, b.y);
   for (size_t i = 0; i < static_cast<size_t>(y.elements()); i++) y.at<float>(i) = NAN;
-  call.results.push_back(operand(y));
+  call.results.push_back(inner(operand(y), t.y_blocked || t.names_only ? 100 : -1));
   Precision precision;
   precision.exact = exact;
   auto exe = cpu->compile({&call, 1}, precision);
@@ -177,7 +205,7 @@ inline Tensor run_fast(const TestCase& t, const Built& b, Isa isa, int threads, 
   exe->enqueue();  // what the first run left behind does not matter
   cpu->finish();
   cpu->read(*buffers.back(), 0, y.data(), y.bytes());
-  return y;
+  return t.y_blocked ? in_blocks(y, true) : y;
 }
 
 // The definition, and Σ|x·w| for the bound where `sizes` is set.

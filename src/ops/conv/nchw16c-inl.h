@@ -22,12 +22,14 @@ struct Nchw16cTile {
   const int64_t* offsets;  // null: blocks of 16 channels, `plane` apart
   int64_t step, plane, depth;
   int64_t to_position, to_vector;  // floats of y
+  int64_t ahead;                   // floats of w to a line that is wanted next
   bool finish;                     // with residual and max(…, least)
   float least;
 };
 
-// y[position][channel] = Σ x[k][position] · w[k][channel] + bias[channel], finished or not.
-template <int ROWS, int VECTORS, bool UNIT>
+// y[position][channel] = Σ x[k][position] · w[k][channel] + bias[channel], finished or not. FETCH: the block
+// of w that comes next is brought nearer.
+template <int ROWS, int VECTORS, bool UNIT, bool FETCH>
 static void nchw16c_tile(const Nchw16cTile& t, const float* x, const float* w, const float* bias, float* y,
                          const float* residual) {
   for (int64_t from = 0; from < t.depth; from += 256) {
@@ -38,6 +40,7 @@ static void nchw16c_tile(const Nchw16cTile& t, const float* x, const float* w, c
     const auto one = [&](const float* at, int64_t step) CYB_INNER {
       Vec u[VECTORS];
       CYB_UNROLL for (int j = 0; j < VECTORS; ++j) u[j] = load(w + 16 * j);
+      if (FETCH) fetch(w + t.ahead);
       CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
         const float* p = at + i * step;
         if (VECTORS == 2 && i % 3 == 0) {
@@ -82,12 +85,12 @@ static void nchw16c_tile(const Nchw16cTile& t, const float* x, const float* w, c
 using Nchw16cTileRun = void (*)(const Nchw16cTile& t, const float* x, const float* w, const float* bias,
                                 float* y, const float* residual);
 
-template <int VECTORS, bool UNIT>
+template <int VECTORS, bool UNIT, bool FETCH>
 static Nchw16cTileRun nchw16c_tile_of(int64_t rows) {
   switch (rows) {
 #define CYB_CASE(n) \
   case n:           \
-    return nchw16c_tile<n, VECTORS, UNIT>;
+    return nchw16c_tile<n, VECTORS, UNIT, FETCH>;
     CYB_CASE(1)
     CYB_CASE(2)
     CYB_CASE(3)
@@ -99,7 +102,7 @@ static Nchw16cTileRun nchw16c_tile_of(int64_t rows) {
 #undef CYB_CASE
 #define CYB_CASE(n)          \
   case n:                    \
-    if constexpr (VECTORS < 4) return nchw16c_tile<n, VECTORS, UNIT>; \
+    if constexpr (VECTORS < 4) return nchw16c_tile<n, VECTORS, UNIT, FETCH>; \
     break;
     CYB_CASE(7)
     CYB_CASE(8)
@@ -114,11 +117,11 @@ static Nchw16cTileRun nchw16c_tile_of(int64_t rows) {
   return nullptr;
 }
 
-template <bool UNIT>
+template <bool UNIT, bool FETCH>
 static Nchw16cTileRun nchw16c_tile_of(int64_t rows, int64_t vectors) {
-  if (vectors == 1) return nchw16c_tile_of<1, UNIT>(rows);
-  if (kParts == 1 && vectors == 2) return nchw16c_tile_of<kParts == 1 ? 2 : 1, UNIT>(rows);
-  return nchw16c_tile_of<kNchw16cVectors, UNIT>(rows);
+  if (vectors == 1) return nchw16c_tile_of<1, UNIT, FETCH>(rows);
+  if (kParts == 1 && vectors == 2) return nchw16c_tile_of<kParts == 1 ? 2 : 1, UNIT, FETCH>(rows);
+  return nchw16c_tile_of<kNchw16cVectors, UNIT, FETCH>(rows);
 }
 
 // Rows [row, row + rows) of an image in blocks, columns from `col` on, zeros outside: [c / 16][row][col][16].
@@ -165,7 +168,7 @@ static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* cop
     for (int64_t i = 0; i < (kNchw16cRun + 16) * kNchw16cVectors; ++i) store(sums + 16 * i, set1(0.0f));
   const int64_t groups = a.groups(), blocks = a.channel_blocks(), positions = a.out_rows * a.out_cols;
   const int64_t image_floats = a.in * a.axes[1].in * a.axes[2].in;
-  Nchw16cTile t{a.offsets, a.step, a.plane, a.k, 16, positions * 16, a.y_blocked && simple,
+  Nchw16cTile t{a.offsets, a.step, a.plane, a.k, 16, positions * 16, 0, a.y_blocked && simple,
                 act == Activation::relu ? 0.0f : -__builtin_inff()};
   int64_t held = -1;  // the block whose copy is there
   for (int64_t item = begin; item < end; ++item) {
@@ -223,8 +226,13 @@ static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* cop
             float* y = a.y_blocked ? a.y + to + 16 * p : sums + width * p;
             const float* r16 = t.finish && residual ? residual + 16 * p : nullptr;
             const float* from = x + r * row_step + (at + p) * (a.offsets ? a.step : 16);
-            (a.offsets ? nchw16c_tile_of<false>(tile_rows, g.count)
-                       : nchw16c_tile_of<true>(tile_rows, g.count))(t, from, w, bias, y, r16);
+            // The first tiles bring a vector of each tap nearer, so that the lines do not come all at once.
+            const bool opens = r == 0 && at == 0 && i < g.count;
+            t.ahead = width * a.k + 16 * i;
+            (a.offsets ? opens ? nchw16c_tile_of<false, true>(tile_rows, g.count)
+                               : nchw16c_tile_of<false, false>(tile_rows, g.count)
+             : opens ? nchw16c_tile_of<true, true>(tile_rows, g.count)
+                     : nchw16c_tile_of<true, false>(tile_rows, g.count))(t, from, w, bias, y, r16);
             if (a.y_blocked && !simple)
               for (int64_t v = 0; v < g.count; ++v)
                 finish_blocks(a.finish, y + v * t.to_vector, tile_rows, y + v * t.to_vector,
