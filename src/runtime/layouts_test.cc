@@ -71,7 +71,8 @@ Outcome run(const std::string& body, const std::vector<std::string>& results, co
   Session session(program, weights, o);
   Tensor x(DType::f32, shape);
   for (int64_t i = 0; i < x.elements(); i++)
-    x.at<float>(static_cast<size_t>(i)) = static_cast<float>(philox_uniform(9, static_cast<uint64_t>(i)) - 0.4);
+    x.at<float>(static_cast<size_t>(i)) =
+        static_cast<float>(philox_uniform(9, static_cast<uint64_t>(i)) - 0.4);
   const Tensor* inputs[] = {&x};
   std::vector<Tensor> out;
   session.run("main", inputs, out);
@@ -120,8 +121,7 @@ TEST(Layouts, PlanesAreAveragedFromBlocks) {
 // Readers that need plain channels, other axes, another shape, and values that are outputs.
 TEST(Layouts, WhatOthersReadStaysPlain) {
   const std::string first = "v0 = conv2d(x, @s) pads=[1, 1, 1, 1]\n";
-  check(first + "v1 = conv2d(v0, @a)\nv2 = softmax(v0) axis=1\ny = add(v1, v2)\n", {"v0", "v1", "v2"},
-        false);
+  check(first + "v1 = conv2d(v0, @a)\nv2 = softmax(v0) axis=1\ny = add(v1, v2)\n", {"v0", "v1", "v2"}, false);
   check(first + "y = permute(v0) axes=[0, 2, 3, 1]\n", {"v0"}, false);
   check(first + "y = concat(v0, v0) axis=2\n", {"v0"}, false);
   check(first + "v1 = reshape(v0) shape=[0, 4, 8, -1]\ny = softmax(v1)\n", {"v0", "v1"}, false);

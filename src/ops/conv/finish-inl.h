@@ -91,7 +91,8 @@ static FinishTile finish_tile_of(Activation kind) {
 
 // `n` positions of 16 channels: residual and activation.
 template <Activation kind>
-static void finish_blocks(const ConvFinish& f, const float* from, int64_t n, float* y, const float* residual) {
+static void finish_blocks(const ConvFinish& f, const float* from, int64_t n, float* y,
+                          const float* residual) {
   const Vec alpha = set1(f.act.alpha), beta = set1(f.act.beta), scale = set1(f.scale), shift = set1(f.shift);
   const bool affine = f.scale != 1.0f || f.shift != 0.0f;
   for (int64_t i = 0; i < n; ++i) {

@@ -100,8 +100,8 @@ static Nchw16cTileRun nchw16c_tile_of(int64_t rows) {
     CYB_CASE(6)
 #if CYB_SIMD_TARGET == HWY_AVX3
 #undef CYB_CASE
-#define CYB_CASE(n)          \
-  case n:                    \
+#define CYB_CASE(n)                                                          \
+  case n:                                                                    \
     if constexpr (VECTORS < 4) return nchw16c_tile<n, VECTORS, UNIT, FETCH>; \
     break;
     CYB_CASE(7)
@@ -120,7 +120,7 @@ static Nchw16cTileRun nchw16c_tile_of(int64_t rows) {
 template <bool UNIT, bool FETCH>
 static Nchw16cTileRun nchw16c_tile_of(int64_t rows, int64_t vectors) {
   if (vectors == 1) return nchw16c_tile_of<1, UNIT, FETCH>(rows);
-  if (kParts == 1 && vectors == 2) return nchw16c_tile_of<kParts == 1 ? 2 : 1, UNIT, FETCH>(rows);
+  if (kParts == 1 && vectors == 2) return nchw16c_tile_of < kParts == 1 ? 2 : 1, UNIT, FETCH > (rows);
   return nchw16c_tile_of<kNchw16cVectors, UNIT, FETCH>(rows);
 }
 
@@ -168,7 +168,14 @@ static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* cop
     for (int64_t i = 0; i < (kNchw16cRun + 16) * kNchw16cVectors; ++i) store(sums + 16 * i, set1(0.0f));
   const int64_t groups = a.groups(), blocks = a.channel_blocks(), positions = a.out_rows * a.out_cols;
   const int64_t image_floats = a.in * a.axes[1].in * a.axes[2].in;
-  Nchw16cTile t{a.offsets, a.step, a.plane, a.k, 16, positions * 16, 0, a.y_blocked && simple,
+  Nchw16cTile t{a.offsets,
+                a.step,
+                a.plane,
+                a.k,
+                16,
+                positions * 16,
+                0,
+                a.y_blocked && simple,
                 act == Activation::relu ? 0.0f : -__builtin_inff()};
   int64_t held = -1;  // the block whose copy is there
   for (int64_t item = begin; item < end; ++item) {
@@ -232,7 +239,7 @@ static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* cop
             (a.offsets ? opens ? nchw16c_tile_of<false, true>(tile_rows, g.count)
                                : nchw16c_tile_of<false, false>(tile_rows, g.count)
              : opens ? nchw16c_tile_of<true, true>(tile_rows, g.count)
-                     : nchw16c_tile_of<true, false>(tile_rows, g.count))(t, from, w, bias, y, r16);
+                       : nchw16c_tile_of<true, false>(tile_rows, g.count))(t, from, w, bias, y, r16);
             if (a.y_blocked && !simple)
               for (int64_t v = 0; v < g.count; ++v)
                 finish_blocks(a.finish, y + v * t.to_vector, tile_rows, y + v * t.to_vector,

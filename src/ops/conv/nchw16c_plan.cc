@@ -39,9 +39,9 @@ void nchw16c_plan(Nchw16cPlan* plan, int vectors, int threads) {
   a.k = a.in * h.kernel * w.kernel;
   a.out_rows = flat ? 1 : h.out;
   a.out_cols = flat ? h.out * w.out : w.out;
-  a.source = pads                               ? (a.x_blocked ? Source::rows : Source::plain_rows)
+  a.source = pads                              ? (a.x_blocked ? Source::rows : Source::plain_rows)
              : point && strides && a.x_blocked ? Source::positions
-                                                : Source::in_place;
+                                               : Source::in_place;
 
   // Blocks of outputs.
   const int64_t per_position = std::max<int64_t>(1, a.in * h.stride * w.stride);
@@ -56,8 +56,12 @@ void nchw16c_plan(Nchw16cPlan* plan, int vectors, int threads) {
     p.group_in = a.in;
     p.group_out = a.out;
     for (int i = 0; i < 3; i++) p.axes[i] = a.axes[i];
+    // Few rows are copied again and again for the taps above and below; one may be too long.
+    const int64_t row_floats = std::max<int64_t>(1, a.in * h.stride * w.in);
+    const int64_t blocks =
+        cuts(h.out, kBlockFloats / 2 / row_floats, a.batch, ceil_div(kOwnPositions, w.out), threads);
     plan_blocks(&plan->plain, 16, 2, threads,
-                {.keep_rows = true, .row_blocks = cuts(h.out, h.out, a.batch, kOwnPositions / w.out + 1, threads)});
+                {.keep_rows = true, .rows = row_floats < kBlockFloats ? ceil_div(h.out, blocks) : 0});
     a.blocks = p.blocks;
     a.rows = a.blocks.rows;
     a.cols = a.blocks.cols;
@@ -68,8 +72,8 @@ void nchw16c_plan(Nchw16cPlan* plan, int vectors, int threads) {
     a.cols = ceil_div(a.out_cols, a.col_blocks);
     a.col_blocks = ceil_div(a.out_cols, std::max<int64_t>(1, a.cols));
   } else {
-    a.row_blocks =
-        cuts(a.out_rows, positions / std::max<int64_t>(1, w.out), a.batch, ceil_div(kOwnPositions, w.out), threads);
+    a.row_blocks = cuts(a.out_rows, positions / std::max<int64_t>(1, w.out), a.batch,
+                        ceil_div(kOwnPositions, w.out), threads);
     a.rows = ceil_div(a.out_rows, a.row_blocks);
     a.row_blocks = ceil_div(a.out_rows, a.rows);
   }

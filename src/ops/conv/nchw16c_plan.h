@@ -14,7 +14,8 @@ struct Nchw16cPlan {
   ConvPlan plain;  // of plain_rows
   std::vector<int64_t> offsets;
 };
-// From layouts, batch, channels and axes: where operands are read and how the work is cut. `vectors`: at most.
+// From layouts, batch, channels and axes: where operands are read and how the work is cut. `vectors`: at
+// most.
 void nchw16c_plan(Nchw16cPlan* plan, int vectors, int threads);
 
 // [block of output channels][tap k = (channel, ky, kx)][channel of the block].

@@ -31,7 +31,8 @@ const char* reject(const Query& q) {
   for (size_t i = 0; i < 2; i++) {
     const int64_t out = windows[i].outputs(x.dims[i + 2].number());
     if (windows[i].begin < 0 || out < 1) return "crops, or nothing";
-    floats *= static_cast<double>((i == 1 ? out * windows[i].stride : 1) + windows[i].kernel * windows[i].dilation);
+    floats *=
+        static_cast<double>((i == 1 ? out * windows[i].stride : 1) + windows[i].kernel * windows[i].dilation);
   }
   return floats > (1 << 26) ? "it has too many taps" : nullptr;
 }

@@ -104,8 +104,12 @@ TEST(Nchw16c, ActivationsAndResiduals) {
 }
 
 TEST(Nchw16c, NanAndInfinity) {
-  check_conv({.op = Op::FusedConv, .x = {1, 16, 12, 12}, .w = {16, 16, 1, 1}, .act = ir::ConvActivation::relu,
-              .special = true}, 1);
+  check_conv({.op = Op::FusedConv,
+              .x = {1, 16, 12, 12},
+              .w = {16, 16, 1, 1},
+              .act = ir::ConvActivation::relu,
+              .special = true},
+             1);
 }
 
 TEST(Nchw16c, Random) {
@@ -153,10 +157,10 @@ TestCase pool(std::vector<int64_t> x, std::vector<int64_t> kernel, std::vector<i
 
 TEST(Nchw16c, Maxima) {
   uint32_t seed = 0;
-  for (TestCase t : {pool({1, 32, 15, 20}, {3, 3}, {2, 2}, {1, 1, 1, 1}),
-                     pool({2, 16, 9, 40}, {5, 5}, {1, 1}, {2, 2, 2, 2}),
-                     pool({1, 48, 8, 9}, {2, 2}, {2, 2}, {0, 0, 0, 0}),
-                     pool({1, 16, 11, 13}, {3, 2}, {3, 1}, {2, 1, 0, 0})}) {
+  for (TestCase t :
+       {pool({1, 32, 15, 20}, {3, 3}, {2, 2}, {1, 1, 1, 1}),
+        pool({2, 16, 9, 40}, {5, 5}, {1, 1}, {2, 2, 2, 2}), pool({1, 48, 8, 9}, {2, 2}, {2, 2}, {0, 0, 0, 0}),
+        pool({1, 16, 11, 13}, {3, 2}, {3, 1}, {2, 1, 0, 0})}) {
     t.x_blocked = t.y_blocked = true;
     check_layouts(t, seed++, "pool_");
     t.ceil = true;

@@ -202,8 +202,8 @@ static void transpose_in(const WinogradArgs& a, const float* image, int64_t c, i
 // The positions from (iy, ix) on that a tile reads, of 16 channels in blocks: where they lie, or with zeros
 // around them in `to`. Returns them and the positions between rows.
 template <int T>
-static const float* tile_of_blocks(const WinogradArgs& a, const float* plane, int64_t iy, int64_t ix, float* to,
-                                   int64_t* pitch) {
+static const float* tile_of_blocks(const WinogradArgs& a, const float* plane, int64_t iy, int64_t ix,
+                                   float* to, int64_t* pitch) {
   constexpr int64_t n = Winograd<T>::kIn;
   if (iy >= 0 && ix >= 0 && iy + n <= a.height && ix + n <= a.width) {
     *pitch = a.width;
@@ -255,8 +255,8 @@ static void winograd_items(const WinogradArgs& a, int64_t begin, int64_t end, fl
           if (a.x_blocked) {
             for (int64_t t = tx; t < tx_end; ++t, ++at) {
               int64_t between = 0;
-              const float* d = tile_of_blocks<T>(a, x + c * in_plane, ty * T - a.pad_y, t * T - a.pad_x, buffer,
-                                                 &between);
+              const float* d =
+                  tile_of_blocks<T>(a, x + c * in_plane, ty * T - a.pad_y, t * T - a.pad_x, buffer, &between);
               transform_input<T>(d, between, v + at * in + c, count * in);
             }
             return;
@@ -309,8 +309,7 @@ static void winograd_items(const WinogradArgs& a, int64_t begin, int64_t end, fl
           return;
         }
         const int64_t to_y = plane + y * a.out_width + tx * T;
-        transpose_out(a.finish, shape, buffer, rows < T ? rows : T,
-                      columns, channels, a.y + to_y,
+        transpose_out(a.finish, shape, buffer, rows < T ? rows : T, columns, channels, a.y + to_y,
                       a.finish.residual ? a.finish.residual + to_y : nullptr);
       });
     }

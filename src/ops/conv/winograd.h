@@ -16,8 +16,8 @@ namespace cyb {
 struct WinogradArgs {
   const float* x = nullptr;
   float* y = nullptr;
-  const float* u = nullptr;            // transformed weights: winograd_pack()
-  int tile = 4;                        // T
+  const float* u = nullptr;                   // transformed weights: winograd_pack()
+  int tile = 4;                               // T
   bool x_blocked = false, y_blocked = false;  // channels in blocks (Layout::nchw16c)
   int64_t batch = 1, in = 1, out = 1;         // channels
   int64_t height = 1, width = 1, out_height = 1, out_width = 1;
