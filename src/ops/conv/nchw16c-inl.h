@@ -18,6 +18,14 @@ inline constexpr int nchw16c_rows(int64_t vectors) {
 }
 inline constexpr int64_t kNchw16cRun = 48;  // positions whose sums wait for a plain result
 
+// Where a tile's positions lie: those known when it is compiled need no pointers of their own.
+enum class TileStep {
+  points,  // 1 × 1 from blocks: no offsets, positions 16 floats apart
+  one,     // next to each other: the copy of plain rows
+  pairs,   // 32 floats: blocks with a stride of 2
+  any,
+};
+
 struct Nchw16cTile {
   const int64_t* offsets;  // null: blocks of 16 channels, `plane` apart
   int64_t step, plane, depth;
@@ -29,7 +37,7 @@ struct Nchw16cTile {
 
 // y[position][channel] = Σ x[k][position] · w[k][channel] + bias[channel], finished or not. FETCH: the block
 // of w that comes next is brought nearer.
-template <int ROWS, int VECTORS, bool UNIT, bool FETCH>
+template <int ROWS, int VECTORS, TileStep STEP, bool FETCH>
 static void nchw16c_tile(const Nchw16cTile& t, const float* x, const float* w, const float* bias, float* y,
                          const float* residual) {
   for (int64_t from = 0; from < t.depth; from += 256) {
@@ -52,7 +60,7 @@ static void nchw16c_tile(const Nchw16cTile& t, const float* x, const float* w, c
       }
       w += 16 * VECTORS;
     };
-    if (UNIT) {
+    if constexpr (STEP == TileStep::points) {
       for (int64_t k = from; k < to; k += 16) {
         const float* at = x + k / 16 * t.plane;
         for (int c = 0; c < 4; ++c, at += 4) {
@@ -63,8 +71,12 @@ static void nchw16c_tile(const Nchw16cTile& t, const float* x, const float* w, c
         }
       }
     } else {
-      const int64_t step = t.step;
-      for (int64_t k = from; k < to; ++k) one(x + t.offsets[k], step);
+      const int64_t step = STEP == TileStep::one ? 1 : STEP == TileStep::pairs ? 32 : t.step;
+      for (int64_t k = from; k < to; ++k) {
+        const float* at = x + t.offsets[k];
+        asm("" : "+r"(at));  // with an index the multiply-adds would be two instructions each
+        one(at, step);
+      }
     }
     const Vec least = set1(t.least);
     CYB_UNROLL for (int j = 0; j < VECTORS; ++j) CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
@@ -85,12 +97,12 @@ static void nchw16c_tile(const Nchw16cTile& t, const float* x, const float* w, c
 using Nchw16cTileRun = void (*)(const Nchw16cTile& t, const float* x, const float* w, const float* bias,
                                 float* y, const float* residual);
 
-template <int VECTORS, bool UNIT, bool FETCH>
+template <int VECTORS, TileStep STEP, bool FETCH>
 static Nchw16cTileRun nchw16c_tile_of(int64_t rows) {
   switch (rows) {
 #define CYB_CASE(n) \
   case n:           \
-    return nchw16c_tile<n, VECTORS, UNIT, FETCH>;
+    return nchw16c_tile<n, VECTORS, STEP, FETCH>;
     CYB_CASE(1)
     CYB_CASE(2)
     CYB_CASE(3)
@@ -102,7 +114,7 @@ static Nchw16cTileRun nchw16c_tile_of(int64_t rows) {
 #undef CYB_CASE
 #define CYB_CASE(n)                                                          \
   case n:                                                                    \
-    if constexpr (VECTORS < 4) return nchw16c_tile<n, VECTORS, UNIT, FETCH>; \
+    if constexpr (VECTORS < 4) return nchw16c_tile<n, VECTORS, STEP, FETCH>; \
     break;
     CYB_CASE(7)
     CYB_CASE(8)
@@ -117,11 +129,29 @@ static Nchw16cTileRun nchw16c_tile_of(int64_t rows) {
   return nullptr;
 }
 
-template <bool UNIT, bool FETCH>
+template <TileStep STEP, bool FETCH>
 static Nchw16cTileRun nchw16c_tile_of(int64_t rows, int64_t vectors) {
-  if (vectors == 1) return nchw16c_tile_of<1, UNIT, FETCH>(rows);
-  if (kParts == 1 && vectors == 2) return nchw16c_tile_of < kParts == 1 ? 2 : 1, UNIT, FETCH > (rows);
-  return nchw16c_tile_of<kNchw16cVectors, UNIT, FETCH>(rows);
+  if (vectors == 1) return nchw16c_tile_of<1, STEP, FETCH>(rows);
+  constexpr int half = (kNchw16cVectors + 1) / 2;
+  return vectors == half ? nchw16c_tile_of<half, STEP, FETCH>(rows)
+                         : nchw16c_tile_of<kNchw16cVectors, STEP, FETCH>(rows);
+}
+
+// Only large weights have something to fetch: not those of a first layer.
+static Nchw16cTileRun nchw16c_tile_of(TileStep step, bool opens, int64_t rows, int64_t vectors) {
+  switch (step) {
+    case TileStep::points:
+      return opens ? nchw16c_tile_of<TileStep::points, true>(rows, vectors)
+                   : nchw16c_tile_of<TileStep::points, false>(rows, vectors);
+    case TileStep::pairs:
+      return opens ? nchw16c_tile_of<TileStep::pairs, true>(rows, vectors)
+                   : nchw16c_tile_of<TileStep::pairs, false>(rows, vectors);
+    case TileStep::one:
+      return nchw16c_tile_of<TileStep::one, false>(rows, vectors);
+    case TileStep::any:
+      break;
+  }
+  return nchw16c_tile_of<TileStep::any, false>(rows, vectors);
 }
 
 // Rows [row, row + rows) of an image in blocks, columns from `col` on, zeros outside: [c / 16][row][col][16].
@@ -155,6 +185,25 @@ static void copy_positions_of_blocks(const Nchw16cArgs& a, const float* image, i
     }
 }
 
+// The positions [first, first + n) of planes: [c / 16][position][16].
+static void copy_positions_of_planes(const Nchw16cArgs& a, const float* image, int64_t first, int64_t n,
+                                     float* to) {
+  alignas(64) float lines[16 * 16], part[16 * 16];
+  const int64_t plane = a.axes[1].in * a.axes[2].in;
+  for (int64_t c = 0; c < a.in; c += 16)
+    for (int64_t j = 0; j < n; to += 16 * low(16, n - j), j += 16) {
+      const float* from = image + c * plane + first + j;
+      const int64_t left = n - j;
+      if (left >= 16) {
+        transpose16(from, plane, to, 16);
+        continue;
+      }
+      for (int64_t i = 0; i < 16; ++i) store(lines + 16 * i, load_first(from + i * plane, left));
+      transpose16(lines, 16, part, 16);
+      for (int64_t i = 0; i < left; ++i) store(to + 16 * i, load(part + 16 * i));
+    }
+}
+
 static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* copy) {
   using Source = Nchw16cArgs::Source;
   alignas(64) float sums[(kNchw16cRun + 16) * 16 * kNchw16cVectors];  // of a plain result
@@ -177,6 +226,10 @@ static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* cop
                 0,
                 a.y_blocked && simple,
                 act == Activation::relu ? 0.0f : -__builtin_inff()};
+  const TileStep step = !a.offsets     ? TileStep::points
+                        : a.step == 1  ? TileStep::one
+                        : a.step == 32 ? TileStep::pairs
+                                       : TileStep::any;
   int64_t held = -1;  // the block whose copy is there
   for (int64_t item = begin; item < end; ++item) {
     const int64_t split = item % a.splits, block = item / a.splits;
@@ -191,7 +244,9 @@ static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* cop
     } else {
       if (block != held) {
         const ConvAxis& h = a.axes[1];
-        if (a.source == Source::positions)
+        if (a.source == Source::positions && !a.x_blocked)
+          copy_positions_of_planes(a, x, ox, cols, copy);
+        else if (a.source == Source::positions)
           copy_positions_of_blocks(a, x, oy, rows, ox, cols, copy);
         else if (a.source == Source::rows)
           copy_rows_of_blocks(a, x, oy * h.stride - h.begin,
@@ -236,10 +291,7 @@ static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* cop
             // The first tiles bring a vector of each tap nearer, so that the lines do not come all at once.
             const bool opens = r == 0 && at == 0 && i < g.count;
             t.ahead = width * a.k + 16 * i;
-            (a.offsets ? opens ? nchw16c_tile_of<false, true>(tile_rows, g.count)
-                               : nchw16c_tile_of<false, false>(tile_rows, g.count)
-             : opens ? nchw16c_tile_of<true, true>(tile_rows, g.count)
-                       : nchw16c_tile_of<true, false>(tile_rows, g.count))(t, from, w, bias, y, r16);
+            nchw16c_tile_of(step, opens, tile_rows, g.count)(t, from, w, bias, y, r16);
             if (a.y_blocked && !simple)
               for (int64_t v = 0; v < g.count; ++v)
                 finish_blocks(a.finish, y + v * t.to_vector, tile_rows, y + v * t.to_vector,

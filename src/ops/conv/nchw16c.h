@@ -20,7 +20,7 @@ struct Nchw16cArgs {
   // from blocks: base + k / 16 · plane + k % 16 + position · 16.
   enum class Source : uint8_t {
     in_place,    // where they lie
-    positions,   // a copy of the positions of 1 × 1 with strides
+    positions,   // a copy of the positions of 1 × 1, in blocks: with strides, or from planes
     rows,        // a padded copy of rows of blocks
     plain_rows,  // `blocks`: a padded copy of rows of planes, split by stride
   } source = Source::in_place;

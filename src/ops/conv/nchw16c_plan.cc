@@ -39,9 +39,11 @@ void nchw16c_plan(Nchw16cPlan* plan, int vectors, int threads) {
   a.k = a.in * h.kernel * w.kernel;
   a.out_rows = flat ? 1 : h.out;
   a.out_cols = flat ? h.out * w.out : w.out;
-  a.source = pads                              ? (a.x_blocked ? Source::rows : Source::plain_rows)
-             : point && strides && a.x_blocked ? Source::positions
-                                               : Source::in_place;
+  // Positions of planes lie far apart, in lines that would be read in part again and again.
+  const bool copied = point && (a.x_blocked ? strides : !strides && a.in % 16 == 0);
+  a.source = pads     ? (a.x_blocked ? Source::rows : Source::plain_rows)
+             : copied ? Source::positions
+                      : Source::in_place;
 
   // Blocks of outputs.
   const int64_t per_position = std::max<int64_t>(1, a.in * h.stride * w.stride);
