@@ -19,14 +19,21 @@ CYB_INLINE void store_one(float* p, Vec x) { store(p, x); }
 
 template <class T>
 static void store_page(const StorePage& a) {
-  // Whole blocks of 16 floats of 16 keys are turned at once.
+  // Blocks of 16 floats of 16 keys are turned at once; after the last key come zeros.
   int32_t turned = 0;
   const int32_t turned_dims = sizeof(T) == 4 && a.entry % kKvLanes == 0 ? a.k_dim / 16 * 16 : 0;
   if constexpr (sizeof(T) == 4)
-    for (; turned_dims > 0 && turned + 16 <= a.count; turned += 16)
-      for (int32_t d = 0; d < turned_dims; d += 16)
-        transpose16(a.k + turned * a.k_step + d, a.k_step,
+    for (; turned_dims > 0 && turned < a.count; turned += 16) {
+      alignas(64) float lines[16 * 16];
+      const int32_t keys = a.count - turned;
+      for (int32_t i = keys; i < 16; ++i) store(lines + 16 * i, set1(0.0f));
+      for (int32_t d = 0; d < turned_dims; d += 16) {
+        const float* from = a.k + turned * a.k_step + d;
+        for (int32_t i = 0; i < keys && keys < 16; ++i) store(lines + 16 * i, load(from + i * a.k_step));
+        transpose16(keys < 16 ? lines : from, keys < 16 ? 16 : a.k_step,
                     static_cast<T*>(a.k_page) + key_at(d, a.entry + turned, a.k_dim), kKvLanes);
+      }
+    }
   for (int32_t i = 0; i < a.count; ++i) {
     const int32_t entry = a.entry + i;
     const float* k = a.k + i * a.k_step;
