@@ -4,6 +4,7 @@
 
 #include "ops/conv/copy-inl.h"
 #include "ops/conv/nchw16c.h"
+#include "ops/conv/tile-inl.h"
 #include "ops/conv/transpose_out-inl.h"
 
 #ifdef CYB_SIMD_TARGET
@@ -49,15 +50,7 @@ static void nchw16c_tile(const Nchw16cTile& t, const float* x, const float* w, c
       Vec u[VECTORS];
       CYB_UNROLL for (int j = 0; j < VECTORS; ++j) u[j] = load(w + 16 * j);
       if (FETCH) fetch(w + t.ahead);
-      CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
-        const float* p = at + i * step;
-        if (VECTORS == 2 && i % 3 == 0) {
-          CYB_UNROLL for (int j = 0; j < VECTORS; ++j) fma_broadcast(acc[i][j], u[j], p);
-          continue;
-        }
-        const Vec v = set1(*p);
-        CYB_UNROLL for (int j = 0; j < VECTORS; ++j) acc[i][j] = fma(u[j], v, acc[i][j]);
-      }
+      fma_rows(acc, u, [&](int i) CYB_INNER { return at + i * step; });
       w += 16 * VECTORS;
     };
     if constexpr (STEP == TileStep::points) {

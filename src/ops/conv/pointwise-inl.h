@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ops/conv/copy-inl.h"
+#include "ops/conv/tile-inl.h"
 #include "ops/conv/transpose_out-inl.h"
 
 #ifdef CYB_SIMD_TARGET
@@ -34,15 +35,7 @@ static void pointwise_tile(const float* x, int64_t step, const int64_t* offsets,
         u[j] = load(w + 16 * j);
         if (FETCH) fetch(w + ahead + 16 * j);
       }
-      CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
-        const float* p = at + i * between;
-        if (VECTORS > 1 && i % 3 == 0) {
-          CYB_UNROLL for (int j = 0; j < VECTORS; ++j) fma_broadcast(acc[i][j], u[j], p);
-          continue;
-        }
-        const Vec v = set1(*p);
-        CYB_UNROLL for (int j = 0; j < VECTORS; ++j) acc[i][j] = fma(u[j], v, acc[i][j]);
-      }
+      fma_rows(acc, u, [&](int i) CYB_INNER { return at + i * between; });
       w += 16 * VECTORS;
     };
     int64_t k = from;

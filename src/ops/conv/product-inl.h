@@ -4,6 +4,7 @@
 
 #include "ops/conv/copy-inl.h"
 #include "ops/conv/finish-inl.h"
+#include "ops/conv/tile-inl.h"
 
 #ifdef CYB_SIMD_TARGET
 HWY_BEFORE_NAMESPACE();
@@ -25,14 +26,7 @@ CYB_INLINE void product_step(const float* a, const float* row, Vec (&acc)[ROWS][
     x[v] = load(row + 16 * v);
     if (FETCH) fetch(row + 16 * (VECTORS + v));
   }
-  CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
-    if (VECTORS > 1 && i % 3 == 0) {
-      CYB_UNROLL for (int v = 0; v < VECTORS; ++v) fma_broadcast(acc[i][v], x[v], a + i);
-      continue;
-    }
-    const Vec w = set1(a[i]);
-    CYB_UNROLL for (int v = 0; v < VECTORS; ++v) acc[i][v] = fma(w, x[v], acc[i][v]);
-  }
+  fma_rows(acc, x, [&](int i) CYB_INNER { return a + i; });
 }
 
 // total[i][16·VECTORS] = Σ a[k][i] · b[offsets[k] + …] + bias[i], chains as conv.h says.

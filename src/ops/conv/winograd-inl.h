@@ -2,6 +2,7 @@
 // winograd.h on sixteen lanes, which are channels: tiles are transposed on the way in and out.
 #pragma once
 
+#include "ops/conv/tile-inl.h"
 #include "ops/conv/transpose_out-inl.h"
 #include "ops/conv/winograd.h"
 
@@ -118,15 +119,7 @@ static void winograd_tile(const float* v, int64_t v_stride, const float* u, int6
         w[j] = load(u + 16 * j);
         if (FETCH) fetch(u + ahead + 16 * j);
       }
-      CYB_UNROLL for (int i = 0; i < ROWS; ++i) {
-        const float* x = base[i / 3] + i % 3 * v_stride + c;
-        if (VECTORS > 1 && i % 3 == 0) {
-          CYB_UNROLL for (int j = 0; j < VECTORS; ++j) fma_broadcast(acc[i][j], w[j], x);
-          continue;
-        }
-        const Vec a = set1(*x);
-        CYB_UNROLL for (int j = 0; j < VECTORS; ++j) acc[i][j] = fma(a, w[j], acc[i][j]);
-      }
+      fma_rows(acc, w, [&](int i) CYB_INNER { return base[i / 3] + i % 3 * v_stride + c; });
       u += 16 * VECTORS;
     };
     int64_t k = from;
