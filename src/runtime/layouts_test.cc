@@ -8,6 +8,7 @@
 #include "base/philox.h"
 #include "ir/text.h"
 #include "ops/cpu.h"
+#include "ops/rows.h"
 #include "runtime/session.h"
 
 namespace cyb {
@@ -54,19 +55,22 @@ struct Outcome {
   std::string kernels;
 };
 
-// The last line makes y. `plain`: the other results are outputs too.
+// The last line makes y. `plain`: the other results are outputs too. `first`: a backend that is asked before
+// the CPU.
 Outcome run(const std::string& body, const std::vector<std::string>& results, const Shape& shape, bool plain,
-            bool fusion, Isa isa) {
+            bool fusion, Isa isa, Backend* first = nullptr) {
   std::string text =
       "ir 1\nweight @s: f32[32, 3, 3, 3]\nweight @a: f32[32, 32, 1, 1]\nweight @b: f32[32, 32, 3, 3]\n"
-      "weight @c: f32[64, 64, 3, 3]\ngraph main(x: f32[N, 3, H, W]) -> (y: f32[?, ?, ?, ?]";
+      "weight @c: f32[64, 64, 3, 3]\nweight @d: f32[16, 16, 1, 1]\ngraph main(x: f32[N, 3, H, W]) -> (y: "
+      "f32[?, ?, ?, ?]";
   for (const std::string& r : results)
     if (plain) text += ", " + r + ": f32[?, ?, ?, ?]";
   const ir::Program program = ir::parse(text + ")\n" + body, "test");
   WeightStore weights(std::make_shared<RandomWeights>(program));
   auto cpu = make_cpu_backend(2, isa);
   SessionOptions o;
-  o.backends = {cpu.get()};
+  if (first) o.backends.push_back(first);
+  o.backends.push_back(cpu.get());
   o.fusion = fusion;
   Session session(program, weights, o);
   Tensor x(DType::f32, shape);
@@ -81,14 +85,15 @@ Outcome run(const std::string& body, const std::vector<std::string>& results, co
 }
 
 // `blocks`: whether some convolution runs in blocks when only y is wanted.
-void check(const std::string& body, const std::vector<std::string>& results, bool blocks) {
+void check(const std::string& body, const std::vector<std::string>& results, bool blocks,
+           const std::vector<Shape>& shapes = {{2, 3, 44, 52}, {1, 3, 23, 9}}, Backend* first = nullptr) {
   for (bool fusion : {false, true})
     for (Isa isa : {Isa::avx512, Isa::avx2, Isa::neon, Isa::scalar}) {
       if (!isa_runs_on(isa, detect_isa())) continue;
-      for (const Shape& shape : {Shape{2, 3, 44, 52}, Shape{1, 3, 23, 9}}) {
+      for (const Shape& shape : shapes) {
         SCOPED_TRACE(body + to_string(isa) + (fusion ? " fused" : ""));
-        const Outcome want = run(body, results, shape, true, fusion, isa);
-        const Outcome got = run(body, results, shape, false, fusion, isa);
+        const Outcome want = run(body, results, shape, true, fusion, isa, first);
+        const Outcome got = run(body, results, shape, false, fusion, isa, first);
         EXPECT_EQ(want.kernels.find("cpu: conv_nchw16c"), std::string::npos);
         EXPECT_EQ(got.kernels.find("cpu: conv_nchw16c") != std::string::npos, blocks) << got.kernels;
         EXPECT_TRUE(want.y == got.y);
@@ -128,6 +133,66 @@ TEST(Layouts, WhatOthersReadStaysPlain) {
   check(first + "v1 = reshape(v0) shape=[0, 4, 8, -1]\nv2 = conv2d(v0, @a)\ny = conv2d(v2, @b)\n",
         {"v0", "v1", "v2"}, true);
   check(first + "v1 = pool(v0) kind=average kernel=[2, 2]\ny = conv2d(v1, @a)\n", {"v0", "v1"}, false);
+}
+
+// Rules that only show where the value behind them could be in blocks.
+TEST(Layouts, PlainnessGoesOn) {
+  const std::string first = "v0 = conv2d(x, @s) pads=[1, 1, 1, 1]\n";
+  // A view of as many channels as could be in blocks.
+  check(first + "v1 = reshape(v0) shape=[0, 16, 2, -1]\nv2 = relu(v1)\ny = conv2d(v2, @d)\n",
+        {"v0", "v1", "v2"}, false);
+  // Both in blocks, but one broadcasts.
+  check(first + "v1 = pool(v0) kernel=[44, 1]\nv2 = mul(v0, v1)\ny = conv2d(v2, @a)\n", {"v0", "v1", "v2"},
+        false, {{2, 3, 44, 52}});
+  // A residual that is plain makes the result plain.
+  check(first + "v1 = softmax(v0) axis=1\nv2 = conv2d(v0, @a)\nv3 = add(v1, v2)\ny = conv2d(v3, @a)\n",
+        {"v0", "v1", "v2", "v3"}, false);
+  check(first + "v1 = conv2d(v0, @a)\nv2 = concat(v0, v1) axis=2\ny = conv2d(v2, @a)\n", {"v0", "v1", "v2"},
+        false);
+}
+
+// A region reads what is outside of it; what comes behind it is planned later.
+TEST(Layouts, RegionsAndLaterSegmentsReadPlainValues) {
+  const std::string first =
+      "v0 = conv2d(x, @s) pads=[1, 1, 1, 1]\nv1 = conv2d(v0, @a)\nm = reduce_max(x)\nz = const f32[] 0\n"
+      "c = greater(m, z)\n";
+  check(first +
+            "r = if(c) {\n() -> (p: f32[?, ?, ?, ?])\np = neg(v0)\n} else {\n() -> (q: f32[?, ?, ?, ?])\n"
+            "q = abs(v0)\n}\ny = add(v1, r)\n",
+        {"v0", "v1"}, false);
+  check(first +
+            "r = if(c) {\n() -> (p: f32[])\np = neg(m)\n} else {\n() -> (q: f32[])\nq = abs(m)\n}\n"
+            "v2 = add(v1, r)\ny = add(v2, v0)\n",
+        {"v0", "v1"}, false);
+}
+
+// Its shape is told without it.
+TEST(Layouts, AValueWhoseShapeIsAskedForStaysInBlocks) {
+  check(
+      "v0 = conv2d(x, @s) pads=[1, 1, 1, 1]\nv1 = conv2d(v0, @a)\ns = shape(v0)\no = const f32[] 1\n"
+      "e = expand(o, s)\ny = add(v1, e)\n",
+      {"v0", "v1"}, true);
+}
+
+TEST(Layouts, OtherBackendsGetPlainValues) {
+  cpu::KernelTable table;
+  table.add(cpu_kernel_table().rows(ir::Op::Softmax).back());
+  auto softmax = cpu::make_backend({1, Isa::scalar}, std::move(table),
+                                   {cpu::make_state, cpu::position_bytes, cpu::load_weight});
+  check(
+      "v0 = conv2d(x, @s) pads=[1, 1, 1, 1]\nv1 = conv2d(v0, @a)\nv2 = softmax(v1) axis=1\n"
+      "v3 = conv2d(v2, @a)\ny = conv2d(v3, @b)\n",
+      {"v0", "v1", "v2", "v3"}, true, {{1, 3, 23, 9}}, softmax.get());
+}
+
+// Long chains of values that could be in blocks, but for their last reader.
+TEST(Layouts, ChainsTakeNoLongerThanTheirLength) {
+  std::string body = "v0 = conv2d(x, @s) pads=[1, 1, 1, 1]\n";
+  const int n = 20000;
+  for (int i = 0; i < n; i++) body += "v" + std::to_string(i + 1) + " = neg(v" + std::to_string(i) + ")\n";
+  const Outcome got = run(body + "y = softmax(v" + std::to_string(n) + ") axis=1\n", {}, {1, 3, 2, 2}, false,
+                          false, Isa::scalar);
+  EXPECT_EQ(got.kernels.find("cpu: conv_nchw16c"), std::string::npos);
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ class InnerValues {
  public:
   InnerValues(const ir::Graph& graph, const compile::SegmentPlan& plan)
       : graph_(graph), plan_(plan), reads_(graph.values.size()), here_(graph.values.size()) {
-    for (const ir::Node& n : graph.nodes) count(n, reads_);
+    for (const ir::Node& n : graph.nodes)
+      if (n.op != ir::Op::ShapeOf) count(n, reads_);  // told by the plan, from no memory
     for (ir::ValueId id : graph.outputs) reads_[root(id)]++;
   }
 

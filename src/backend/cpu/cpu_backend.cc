@@ -26,10 +26,9 @@ const KernelRow* choose(const KernelTable& table, Isa machine, const Query& quer
     const char* why = nullptr;
     if (!isa_runs_on(row.isa, machine))
       why = "the processor lacks its instructions";
-    else if (query.nchw16c && !row.layouts)
-      why = "it takes plain values only";
     else if (row.reject)
       why = row.reject(query);
+    if (!why && query.nchw16c && !row.layouts) why = "it takes plain values only";
     if (!why) return &row;
     if (skipped) skipped->push_back(std::string(row.name) + ": " + why);
   }

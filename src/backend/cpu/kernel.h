@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel rows: what a group of operators has to say about running on the CPU. For each node the rows of its
-// operator are filtered (reject), the cheapest that is left is taken; the reference row is last and takes
-// everything.
+// operator are filtered (reject; where a value has its channels in blocks, those without `layouts` go too), the
+// cheapest that is left is taken; the reference row is last and takes everything.
 #pragma once
 
 #include <memory>

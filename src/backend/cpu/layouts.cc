@@ -2,6 +2,7 @@
 #include "backend/cpu/layouts.h"
 
 #include <map>
+#include <set>
 
 namespace cyb::cpu {
 namespace {
@@ -35,6 +36,7 @@ std::vector<bool> choose_layouts(std::span<const NodeCall> nodes, std::span<Call
     each_inner(nodes[i], calls[i], [&](int name, Arg& arg) { uses[name].push_back({&arg, i}); });
   std::vector<const KernelRow*> rows(nodes.size());
   std::vector<bool> asked(nodes.size(), false);
+  std::set<int> blocked;
   for (auto& [name, list] : uses) {
     bool all = true;
     for (const Use& u : list) {
@@ -44,21 +46,28 @@ std::vector<bool> choose_layouts(std::span<const NodeCall> nodes, std::span<Call
       asked[u.node] = true;
       all = rows[u.node] != nullptr;
     }
-    for (const Use& u : list)
-      if (all) u.arg->layout = Layout::nchw16c;
+    if (!all) continue;
+    blocked.insert(name);
+    for (const Use& u : list) u.arg->layout = Layout::nchw16c;
   }
-  // What one call makes plain is plain for all, until nothing changes.
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t i = 0; i < nodes.size(); i++)
-      if (rows[i]) rows[i]->layouts(calls[i]);
-    for (auto& [name, list] : uses) {
-      size_t plain = 0;
-      for (const Use& u : list) plain += u.arg->layout == Layout::plain;
-      if (plain == 0 || plain == list.size()) continue;
-      changed = true;
-      for (const Use& u : list) u.arg->layout = Layout::plain;
-    }
+  // What one call makes plain is plain for all; its other calls are asked again.
+  std::vector<size_t> ask;
+  std::vector<bool> waits(nodes.size(), true);
+  for (size_t i = nodes.size(); i-- > 0;) ask.push_back(i);
+  while (!ask.empty()) {
+    const size_t i = ask.back();
+    ask.pop_back();
+    waits[i] = false;
+    if (!rows[i]) continue;
+    rows[i]->layouts(calls[i]);
+    each_inner(nodes[i], calls[i], [&](int name, const Arg& arg) {
+      if (arg.layout != Layout::plain || !blocked.erase(name)) return;
+      for (const Use& u : uses[name]) {
+        u.arg->layout = Layout::plain;
+        if (!waits[u.node]) ask.push_back(u.node);
+        waits[u.node] = true;
+      }
+    });
   }
   for (const auto& [name, list] : uses)
     for (const Use& u : list)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// f32 convolutions on the CPU. Layout is N C spatial; axes are depth, height, width, the missing ones of
+// f32 convolutions on the CPU. Layout is N C spatial, in nchw16c.h and winograd.h also with channels in blocks; axes are depth, height, width, the missing ones of
 // length 1.
 //
 // The arithmetic, the same bits for every instruction set and any cut of the work: for each output one chain

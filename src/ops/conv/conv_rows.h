@@ -16,6 +16,8 @@ void add_conv_nchw16c(KernelTable& table);
 // What the rows share.
 // Why no fast kernel takes the node: types, a residual that broadcasts.
 const char* reject_conv(const Query& query);
+// The same, and convolutions of more taps than a block's copy should have.
+const char* reject_product(const Query& query);
 const ir::ConvAttrs& conv_attrs(const ir::Node& node);
 // Bias, residual and activation of a convolution or fused convolution.
 ConvFinish conv_finish(const Call& call);

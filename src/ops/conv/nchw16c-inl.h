@@ -12,9 +12,9 @@ HWY_BEFORE_NAMESPACE();
 #endif
 namespace cyb::CYB_SIMD {
 
-// Positions of a tile of `vectors` groups of output channels.
 inline constexpr int kNchw16cVectors = kParts == 1 ? 4 : 1;
-inline constexpr int nchw16c_rows(int64_t vectors) {
+// Positions of a tile of `vectors` groups of output channels.
+inline constexpr int nchw16c_tile_rows(int64_t vectors) {
   return kParts == 1 ? (vectors == 4 ? 6 : 12) : kParts == 16 ? 4 : 6;
 }
 inline constexpr int64_t kNchw16cRun = 48;  // positions whose sums wait for a plain result
@@ -23,7 +23,7 @@ inline constexpr int64_t kNchw16cRun = 48;  // positions whose sums wait for a p
 enum class TileStep {
   points,  // 1 × 1 from blocks: no offsets, positions 16 floats apart
   one,     // next to each other: the copy of plain rows
-  pairs,   // 32 floats: blocks with a stride of 2
+  pairs,   // 32 floats, such as blocks with a stride of 2
   any,
 };
 
@@ -41,7 +41,7 @@ struct Nchw16cTile {
 template <int ROWS, int VECTORS, TileStep STEP, bool FETCH>
 static void nchw16c_tile(const Nchw16cTile& t, const float* x, const float* w, const float* bias, float* y,
                          const float* residual) {
-  for (int64_t from = 0; from < t.depth; from += 256) {
+  for (int64_t from = 0; from < t.depth || from == 0; from += 256) {
     const int64_t to = from + 256 < t.depth ? from + 256 : t.depth;
     Vec acc[ROWS][VECTORS];
     CYB_UNROLL for (int i = 0; i < ROWS; ++i) CYB_UNROLL for (int j = 0; j < VECTORS; ++j) acc[i][j] =
@@ -130,7 +130,6 @@ static Nchw16cTileRun nchw16c_tile_of(int64_t rows, int64_t vectors) {
                          : nchw16c_tile_of<kNchw16cVectors, STEP, FETCH>(rows);
 }
 
-// Only large weights have something to fetch: not those of a first layer.
 static Nchw16cTileRun nchw16c_tile_of(TileStep step, bool opens, int64_t rows, int64_t vectors) {
   switch (step) {
     case TileStep::points:
@@ -139,19 +138,21 @@ static Nchw16cTileRun nchw16c_tile_of(TileStep step, bool opens, int64_t rows, i
     case TileStep::pairs:
       return opens ? nchw16c_tile_of<TileStep::pairs, true>(rows, vectors)
                    : nchw16c_tile_of<TileStep::pairs, false>(rows, vectors);
-    case TileStep::one:
+    case TileStep::one:  // a first layer has few weights
       return nchw16c_tile_of<TileStep::one, false>(rows, vectors);
     case TileStep::any:
       break;
   }
-  return nchw16c_tile_of<TileStep::any, false>(rows, vectors);
+  return opens ? nchw16c_tile_of<TileStep::any, true>(rows, vectors)
+               : nchw16c_tile_of<TileStep::any, false>(rows, vectors);
 }
 
-// Rows [row, row + rows) of an image in blocks, columns from `col` on, zeros outside: [c / 16][row][col][16].
+// Rows [row, row + rows) of an image in blocks, columns [col, col + copy_cols), zeros outside:
+// [c / 16][row][col][16].
 static void copy_rows_of_blocks(const Nchw16cArgs& a, const float* image, int64_t row, int64_t rows,
-                                float* to) {
+                                int64_t col, float* to) {
   const ConvAxis &h = a.axes[1], &w = a.axes[2];
-  const int64_t left = low(w.begin, a.copy_cols), right = low(w.in + w.begin, a.copy_cols);
+  const int64_t left = low(high(-col, 0), a.copy_cols), right = high(left, low(w.in - col, a.copy_cols));
   for (int64_t c = 0; c < a.in; c += 16)
     for (int64_t r = 0; r < rows; ++r) {
       float* at = to + (c / 16 * a.copy_rows + r) * a.copy_cols * 16;
@@ -161,9 +162,8 @@ static void copy_rows_of_blocks(const Nchw16cArgs& a, const float* image, int64_
         continue;
       }
       fill_run(at, left * 16, 0.0f);
-      if (right > left)
-        copy_run(image + c * h.in * w.in + iy * w.in * 16, at + left * 16, (right - left) * 16);
-      fill_run(at + high(left, right) * 16, (a.copy_cols - high(left, right)) * 16, 0.0f);
+      copy_run(image + c * h.in * w.in + (iy * w.in + col + left) * 16, at + left * 16, (right - left) * 16);
+      fill_run(at + right * 16, (a.copy_cols - right) * 16, 0.0f);
     }
 }
 
@@ -243,7 +243,8 @@ static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* cop
           copy_positions_of_blocks(a, x, oy, rows, ox, cols, copy);
         else if (a.source == Source::rows)
           copy_rows_of_blocks(a, x, oy * h.stride - h.begin,
-                              (rows - 1) * h.stride + (h.kernel - 1) * h.dilation + 1, copy);
+                              (rows - 1) * h.stride + (h.kernel - 1) * h.dilation + 1,
+                              ox * a.axes[2].stride - a.axes[2].begin, copy);
         else
           copy_block(a.axes, a.blocks, x, a.in, 0, oy, rows, ox, cols, 0.0f, copy);
       }
@@ -265,7 +266,7 @@ static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* cop
       for (int64_t i = 0; i < width; ++i)
         bias[i] = a.finish.bias && channel + i < a.out ? a.finish.bias[channel + i] : 0.0f;
       const float* w = a.w + channel * a.k;
-      const int64_t most = nchw16c_rows(g.count), run = a.y_blocked ? run_cols : kNchw16cRun;
+      const int64_t most = nchw16c_tile_rows(g.count), run = a.y_blocked ? run_cols : kNchw16cRun;
       for (int64_t r = 0; r < run_rows; ++r)
         for (int64_t at = 0; at < run_cols; at += run) {
           const int64_t n = low(run, run_cols - at), parts = (n + most - 1) / most;

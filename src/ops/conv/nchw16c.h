@@ -27,7 +27,7 @@ struct Nchw16cArgs {
   const int64_t* offsets = nullptr;
   int64_t step = 16, row_step = 0, plane = 0;
   ConvBlocks blocks;
-  int64_t copy_rows = 0, copy_cols = 0;  // of `rows`, for a whole block of outputs
+  int64_t copy_rows = 0, copy_cols = 0;  // of Source::rows, for a whole block of outputs
   int64_t floats = 0;                    // of the copy
 
   // Blocks of outputs: one row of all positions where nothing lies between them.

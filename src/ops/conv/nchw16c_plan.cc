@@ -12,15 +12,46 @@ namespace {
 // What a block of outputs reads stays in a second-level cache while all channels are computed from it.
 constexpr int64_t kBlockFloats = 64 << 10;
 // Of fewer positions than this for each thread, the weights take longer to come than to multiply: threads
-// share the channels instead.
-constexpr int64_t kOwnPositions = 64;
+// share the channels instead, if there are enough; else positions down to the second figure.
+constexpr int64_t kOwnPositions = 64, kFewPositions = 16;
 
-// Cuts `n` into blocks of at most `most`, if there is room as many as threads share evenly.
-int64_t cuts(int64_t n, int64_t most, int64_t batch, int64_t least, int threads) {
-  int64_t blocks = ceil_div(n, std::max<int64_t>(1, most));
-  const int64_t unit = threads / std::gcd<int64_t>(batch, threads);
-  if (n >= least * unit) blocks = round_up<int64_t>(blocks, unit);
-  return std::clamp<int64_t>(blocks, 1, std::max<int64_t>(1, n));
+// A cut of n into blocks of at most `most`; as many as a multiple of `unit`, where they may be.
+int64_t cut(int64_t n, int64_t most, int64_t unit) {
+  return std::clamp<int64_t>(round_up<int64_t>(ceil_div(n, std::max<int64_t>(1, most)), unit), 1, n);
+}
+
+// Blocks of whole rows, or of parts of one row, that read at most kBlockFloats; where threads have `own`
+// positions each, as many blocks as they share evenly.
+void cut_positions(Nchw16cArgs& a, int64_t own, int threads) {
+  const ConvAxis &h = a.axes[1], &w = a.axes[2];
+  const auto reach = [](const ConvAxis& x, int64_t outputs) {
+    return (outputs - 1) * x.stride + (x.kernel - 1) * x.dilation + 1;
+  };
+  const bool flat = a.out_cols != w.out;
+  const auto reads = [&](int64_t rows, int64_t cols) {
+    return static_cast<double>(a.in) *
+           (flat ? static_cast<double>(cols)
+                 : static_cast<double>(reach(h, rows)) * static_cast<double>(reach(w, cols)));
+  };
+  const auto most = [&](int64_t n, auto&& floats) {  // by halves
+    while (n > 1 && floats(n) > static_cast<double>(kBlockFloats)) n = ceil_div<int64_t>(n, 2);
+    return n;
+  };
+  const int64_t positions = a.out_rows * a.out_cols;
+  int64_t unit = threads / std::gcd<int64_t>(a.batch, threads);
+  if (positions < own * unit) unit = own > kFewPositions ? 1 : std::max<int64_t>(1, positions / own);
+  const int64_t rows = most(a.out_rows, [&](int64_t n) { return reads(n, a.out_cols); });
+  int64_t cols = a.out_cols;
+  if (rows == 1) cols = most(cols, [&](int64_t n) { return n <= kFewPositions ? 0.0 : reads(1, n); });
+  // Rows are shared out if there are enough, else parts of them.
+  const bool by_rows = a.out_rows >= unit && cols == a.out_cols;
+  a.row_blocks = cols < a.out_cols ? a.out_rows : cut(a.out_rows, rows, by_rows ? unit : 1);
+  const int64_t parts = !by_rows ? unit / std::gcd<int64_t>(a.row_blocks, unit) : 1;
+  a.col_blocks = cut(a.out_cols, cols, parts);
+  a.rows = ceil_div(a.out_rows, a.row_blocks);
+  a.cols = ceil_div(a.out_cols, a.col_blocks);
+  a.row_blocks = ceil_div(a.out_rows, a.rows);
+  a.col_blocks = ceil_div(a.out_cols, a.cols);
 }
 
 }  // namespace
@@ -45,39 +76,26 @@ void nchw16c_plan(Nchw16cPlan* plan, int vectors, int threads) {
              : copied ? Source::positions
                       : Source::in_place;
 
-  // Blocks of outputs.
-  const int64_t per_position = std::max<int64_t>(1, a.in * h.stride * w.stride);
-  const int64_t positions = std::max<int64_t>(16, kBlockFloats / per_position);
-  a.rows = 1;
-  a.row_blocks = a.out_rows;
-  a.cols = a.out_cols;
-  a.col_blocks = 1;
-  if (a.source == Source::plain_rows) {
-    ConvArgs& p = plan->plain.args;
-    p.batch = a.batch;
-    p.group_in = a.in;
-    p.group_out = a.out;
-    for (int i = 0; i < 3; i++) p.axes[i] = a.axes[i];
-    // Few rows are copied again and again for the taps above and below; one may be too long.
-    const int64_t row_floats = std::max<int64_t>(1, a.in * h.stride * w.in);
-    const int64_t blocks =
-        cuts(h.out, kBlockFloats / 2 / row_floats, a.batch, ceil_div(kOwnPositions, w.out), threads);
-    plan_blocks(&plan->plain, 16, 2, threads,
-                {.keep_rows = true, .rows = row_floats < kBlockFloats ? ceil_div(h.out, blocks) : 0});
-    a.blocks = p.blocks;
-    a.rows = a.blocks.rows;
-    a.cols = a.blocks.cols;
-    a.row_blocks = a.blocks.row_blocks;
-    a.col_blocks = a.blocks.col_blocks;
-  } else if (flat) {
-    a.col_blocks = cuts(a.out_cols, positions, a.batch, kOwnPositions, threads);
-    a.cols = ceil_div(a.out_cols, a.col_blocks);
-    a.col_blocks = ceil_div(a.out_cols, std::max<int64_t>(1, a.cols));
-  } else {
-    a.row_blocks = cuts(a.out_rows, positions / std::max<int64_t>(1, w.out), a.batch,
-                        ceil_div(kOwnPositions, w.out), threads);
-    a.rows = ceil_div(a.out_rows, a.row_blocks);
-    a.row_blocks = ceil_div(a.out_rows, a.rows);
+  // Blocks of outputs: smaller ones, and of fewer channels, where threads would be left without work.
+  for (int64_t own = kOwnPositions;; own /= 2) {
+    cut_positions(a, own, threads);
+    if (a.source == Source::plain_rows) {
+      ConvArgs& p = plan->plain.args;
+      p.batch = a.batch;
+      p.group_in = a.in;
+      p.group_out = a.out;
+      for (int i = 0; i < 3; i++) p.axes[i] = a.axes[i];
+      plan_blocks(&plan->plain, 16, 2, threads, {.keep_rows = true, .rows = a.rows, .cols = a.cols});
+      a.blocks = p.blocks;
+    }
+    const int64_t blocks = a.batch * a.row_blocks * a.col_blocks;
+    a.vectors = vectors;
+    while (a.vectors > 1 && (a.vectors > a.groups() || blocks * a.channel_blocks() < threads)) a.vectors /= 2;
+    a.splits = 1;
+    if (threads > 1 && blocks < 4 * threads && blocks % threads != 0)
+      a.splits = std::clamp<int64_t>(ceil_div<int64_t>(4 * threads, std::max<int64_t>(1, blocks)), 1,
+                                     std::max<int64_t>(1, a.channel_blocks()));
+    if (a.items() >= threads || own <= kFewPositions) break;
   }
 
   // Where tiles read.
@@ -89,7 +107,7 @@ void nchw16c_plan(Nchw16cPlan* plan, int vectors, int threads) {
       int64_t row = w.in, plane = in_plane;
       if (a.source == Source::rows) {
         a.copy_rows = (a.rows - 1) * h.stride + (h.kernel - 1) * h.dilation + 1;
-        a.copy_cols = (w.out - 1) * w.stride + (w.kernel - 1) * w.dilation + 1;
+        a.copy_cols = (a.cols - 1) * w.stride + (w.kernel - 1) * w.dilation + 1;
         a.floats = a.in * a.copy_rows * a.copy_cols;
         row = a.copy_cols;
         plane = a.copy_rows * a.copy_cols * 16;
@@ -117,15 +135,6 @@ void nchw16c_plan(Nchw16cPlan* plan, int vectors, int threads) {
       break;
   }
   if (!plan->offsets.empty()) a.offsets = plan->offsets.data();
-
-  // Cuts of the channels, where threads would be left without work.
-  const int64_t blocks = a.batch * a.row_blocks * a.col_blocks;
-  a.vectors = vectors;
-  while (a.vectors > 1 && blocks * a.channel_blocks() < threads) a.vectors /= 2;
-  a.splits = 1;
-  if (threads > 1 && blocks < 4 * threads && blocks % threads != 0)
-    a.splits = std::clamp<int64_t>(ceil_div<int64_t>(4 * threads, std::max<int64_t>(1, blocks)), 1,
-                                   std::max<int64_t>(1, a.channel_blocks()));
 }
 
 void nchw16c_pack(const Nchw16cArgs& a, const float* w, float* packed) {

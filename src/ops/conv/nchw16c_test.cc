@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and pooling of channels in blocks: the bits of plain channels, whatever x and y are.
 #include "ops/conv/conv_testing.h"
+#include "ops/conv/nchw16c_plan.h"
 
 namespace cyb {
 namespace {
@@ -127,6 +128,68 @@ TEST(Nchw16c, Random) {
     t.act = random() % 2 ? ir::ConvActivation::relu : ir::ConvActivation::silu;
     check_conv(t, i);
   }
+}
+
+TEST(Nchw16c, NoChannels) {
+  check_conv({.x = {1, 0, 4, 4}, .w = {32, 0, 1, 1}, .bias = true}, 1);
+  check_conv({.x = {1, 0, 4, 4}, .w = {32, 0, 3, 3}, .pads = {1, 1, 1, 1}, .bias = true}, 2);
+}
+
+// Cuts for many threads: the same bits, work for most of them, copies of bounded size.
+TEST(Nchw16c, PlansForManyThreads) {
+  struct Layer {
+    int64_t in, out, height, width, kernel_y, kernel_x, stride;
+  };
+  // Finest cuts are blocks of 16 positions of a vector of channels.
+  for (const Layer& l :
+       {Layer{64, 64, 28, 28, 1, 1, 1}, Layer{64, 96, 1, 3000, 1, 7, 1}, Layer{32, 32, 4, 320, 3, 3, 1},
+        Layer{64, 48, 30, 17, 3, 3, 2}, Layer{256, 512, 7, 7, 1, 1, 1}, Layer{48, 64, 29, 29, 1, 1, 2}})
+    for (bool x_blocked : {true, false}) {
+      std::vector<float> want;
+      for (int threads : {1, 2, 5, 16, 64}) {
+        Nchw16cPlan plan;
+        Nchw16cArgs& a = plan.args;
+        a.x_blocked = x_blocked;
+        a.y_blocked = true;
+        a.in = l.in;
+        a.out = l.out;
+        const auto axis = [&](int64_t in, int64_t kernel) {
+          return ConvAxis{in, (in + kernel / 2 * 2 - kernel) / l.stride + 1, kernel, l.stride, 1, kernel / 2};
+        };
+        a.axes[1] = axis(l.height, l.kernel_y);
+        a.axes[2] = axis(l.width, l.kernel_x);
+        const ConvKernels& kernels = conv_kernels(detect_isa());
+        nchw16c_plan(&plan, kernels.nchw16c_vectors, threads);
+        const int64_t positions = a.axes[1].out * a.axes[2].out;
+        EXPECT_LE(a.floats, 128 << 10) << l.width << ", " << threads;
+        EXPECT_GE(a.items(), std::min<int64_t>(threads, positions / 16 * a.channel_blocks()) / 2)
+            << l.width << ", " << threads;
+        std::mt19937 random(5);
+        auto floats = [&](int64_t n) {
+          std::vector<float> v(static_cast<size_t>(n) + 64);
+          for (float& f : v) f = static_cast<float>(static_cast<int32_t>(random())) * 0x1p-31f;
+          return v;
+        };
+        std::vector<float> x = floats(l.in * l.height * l.width), w = floats(l.out * a.k);
+        if (x_blocked) {
+          Tensor t(DType::f32, {1, l.in, l.height, l.width});
+          std::copy_n(x.begin(), t.elements(), &t.at<float>(0));
+          const Tensor blocks = in_blocks(t, false);
+          std::copy_n(&blocks.at<float>(0), t.elements(), x.begin());
+        }
+        std::vector<float> packed(static_cast<size_t>(a.groups() * 16 * a.k)),
+            y(static_cast<size_t>(l.out * positions));
+        nchw16c_pack(a, w.data(), packed.data());
+        std::vector<float> copy(static_cast<size_t>(a.floats));
+        a.x = x.data();
+        a.w = packed.data();
+        a.y = y.data();
+        // Last ones first: nothing depends on the order.
+        for (int64_t i = a.items(); i-- > 0;) kernels.nchw16c(a, i, i + 1, copy.data());
+        if (want.empty()) want = y;
+        EXPECT_TRUE(want == y) << l.width << ", " << threads << " threads";
+      }
+    }
 }
 
 TEST(Nchw16c, Winograd) {

@@ -119,7 +119,7 @@ void plan_blocks(ConvPlan* plan, int max_rows, int vectors, int threads, const P
   a.rows = a.panels ? static_cast<int>(ceil_div(a.group_out, a.panels)) : 1;
 
   const Cut cut = options.rows > 0
-                      ? Cut{options.rows, std::max<int64_t>(w.out, 1), 1}
+                      ? Cut{options.rows, options.cols, 1}
                       : best_cut({a, b.direct ? 0 : planes, more_y, more_x, 16 * int64_t{vectors}, threads,
                                   per_channel, std::clamp<int64_t>(options.row_blocks, 1, kMostRowBlocks)});
   b.rows = cut.rows;

@@ -19,7 +19,7 @@ struct ConvPlan {
 struct PlanOptions {
   bool keep_rows = false, per_channel = false;
   int64_t row_blocks = 1;
-  int64_t rows = 0;  // of a block of whole rows; 0: as estimated
+  int64_t rows = 0, cols = 0;  // of a block, the panels not cut; 0: as estimated
 };
 void plan_blocks(ConvPlan* plan, int max_rows, int vectors, int threads, const PlanOptions& options = {});
 

@@ -79,8 +79,6 @@ const char* reject_conv(const Query& q) {
   return reject_residual(q);
 }
 
-namespace {
-
 // The copy of a block's inputs is at least one tile wide, whatever the taps.
 const char* reject_product(const Query& q) {
   if (const char* why = reject_conv(q)) return why;
@@ -96,6 +94,8 @@ const char* reject_product(const Query& q) {
   }
   return floats > (1 << 26) ? "it has too many taps" : nullptr;
 }
+
+namespace {
 
 struct Prepared {
   ConvPlan plan;

@@ -85,7 +85,7 @@ static void max_row(const PoolArgs& a, const float* x, int64_t od, int64_t oy, f
   }
 }
 
-// Of channels in blocks. Maxima in the order of max_row: down the rows to a line, then along it.
+// Of channels in blocks.
 static void average_blocks(const PoolArgs& a, int64_t begin, int64_t end) {
   const int64_t n = a.axes[1].in * a.axes[2].in;
   const Vec all = set1(a.counts[0][0] * a.counts[1][0]) * set1(a.counts[2][0]), zero = set1(0.0f);
@@ -97,6 +97,7 @@ static void average_blocks(const PoolArgs& a, int64_t begin, int64_t end) {
   }
 }
 
+// In the order of max_row: down the rows to a line, then along it.
 static void max_blocks(const PoolArgs& a, int64_t begin, int64_t end, float* line) {
   const ConvAxis &h = a.axes[1], &w = a.axes[2];
   const int64_t blocks = a.channels / 16, reach = (w.out - 1) * w.stride + (w.kernel - 1) * w.dilation + 1;

@@ -29,7 +29,7 @@ struct PoolArgs {
 };
 
 struct PoolKernels {
-  // Items [begin, end); `copy` holds a block's copy or the rows of a maximum, and rows after each step.
+  // Items [begin, end); `copy` holds a block's copy or a line of a maximum, and rows after each step.
   void (*pool)(const PoolArgs& args, int64_t begin, int64_t end, float* copy);
 };
 const PoolKernels& pool_kernels(Isa isa);
