@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel rows: what a group of operators has to say about running on the CPU. For each node the rows of its
-// operator are filtered (reject; where a value has its channels in blocks, those without `layouts` go too), the
-// cheapest that is left is taken; the reference row is last and takes everything.
+// operator are filtered (reject; where a value has its channels in blocks, those without `layouts` go too),
+// the cheapest that is left is taken; the reference row is last and takes everything.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,9 @@
 
 namespace cyb::cpu {
 
-// How a value N C spatial lies in memory. nchw16c: [n][c / 16][spatial][c % 16], C a multiple of 16, in as many
-// bytes; sums of convolutions, whose lanes are channels, are stored as they come and read one after the other.
+// How a value N C spatial lies in memory. nchw16c: [n][c / 16][spatial][c % 16], C a multiple of 16, in as
+// many bytes; sums of convolutions, whose lanes are channels, are stored as they come and read one after the
+// other.
 enum class Layout : uint8_t { plain, nchw16c };
 
 // An operand or result as kernels see it: contiguous, row-major but for its layout.

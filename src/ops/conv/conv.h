@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// f32 convolutions on the CPU. Layout is N C spatial, in nchw16c.h and winograd.h also with channels in blocks; axes are depth, height, width, the missing ones of
-// length 1.
+// f32 convolutions on the CPU. Layout is N C spatial, in nchw16c.h and winograd.h also with channels in
+// blocks; axes are depth, height, width, the missing ones of length 1.
 //
 // The arithmetic, the same bits for every instruction set and any cut of the work: for each output one chain
 // a = fma(w[k], x[k], a) from 0 over ascending k = (input channel, kd, ky, kx), taps in the padding as zeros,
