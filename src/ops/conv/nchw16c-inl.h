@@ -197,8 +197,44 @@ static void copy_positions_of_planes(const Nchw16cArgs& a, const float* image, i
     }
 }
 
-static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* copy) {
+// A block of outputs, [oy, oy + rows) × [ox, ox + cols) of an image.
+struct OutputBlock {
+  int64_t image, oy, rows, ox, cols;
+};
+// The runs of positions in which its tiles go: `rows` of `cols`, `row_step` floats apart in x.
+struct TileRuns {
+  const float* x;
+  int64_t rows, cols, row_step, plane;
+};
+
+// Where the tiles of a block read: in x, or in the copy, which is made unless it is there.
+static TileRuns runs_of(const Nchw16cArgs& a, const OutputBlock& o, bool there, float* copy) {
   using Source = Nchw16cArgs::Source;
+  const ConvAxis &h = a.axes[1], &w = a.axes[2];
+  const float* x = a.x + o.image * a.in * h.in * w.in;
+  switch (a.source) {
+    case Source::in_place:
+      return {x + o.oy * a.row_step + o.ox * a.step, o.rows, o.cols, a.row_step, a.plane};
+    case Source::positions:
+      if (!there && a.x_blocked) copy_positions_of_blocks(a, x, o.oy, o.rows, o.ox, o.cols, copy);
+      if (!there && !a.x_blocked) copy_positions_of_planes(a, x, o.ox, o.cols, copy);
+      // Whole rows follow each other in y too: one run.
+      return o.cols == a.out_cols ? TileRuns{copy, 1, o.rows * o.cols, 0, o.rows * o.cols * 16}
+                                  : TileRuns{copy, o.rows, o.cols, o.cols * 16, o.rows * o.cols * 16};
+    case Source::rows:
+      if (!there)
+        copy_rows_of_blocks(a, x, o.oy * h.stride - h.begin,
+                            (o.rows - 1) * h.stride + (h.kernel - 1) * h.dilation + 1,
+                            o.ox * w.stride - w.begin, copy);
+      break;
+    case Source::plain_rows:
+      if (!there) copy_block(a.axes, a.blocks, x, a.in, 0, o.oy, o.rows, o.ox, o.cols, 0.0f, copy);
+      break;
+  }
+  return {copy, o.rows, o.cols, a.row_step, a.plane};
+}
+
+static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* copy) {
   alignas(64) float sums[(kNchw16cRun + 16) * 16 * kNchw16cVectors];  // of a plain result
   alignas(64) float bias[16 * kNchw16cVectors];
   const Activation act = a.finish.act.activation;
@@ -209,7 +245,6 @@ static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* cop
   if (!a.y_blocked)
     for (int64_t i = 0; i < (kNchw16cRun + 16) * kNchw16cVectors; ++i) store(sums + 16 * i, set1(0.0f));
   const int64_t groups = a.groups(), blocks = a.channel_blocks(), positions = a.out_rows * a.out_cols;
-  const int64_t image_floats = a.in * a.axes[1].in * a.axes[2].in;
   Nchw16cTile t{a.offsets,
                 a.step,
                 a.plane,
@@ -230,35 +265,8 @@ static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* cop
     const int64_t image = block / a.col_blocks / a.row_blocks;
     const int64_t oy = row_block * a.rows, ox = col_block * a.cols;
     const int64_t rows = low(a.rows, a.out_rows - oy), cols = low(a.cols, a.out_cols - ox);
-    const float* x = a.x + image * image_floats;
-    int64_t row_step = a.row_step, run_rows = rows, run_cols = cols;
-    if (a.source == Source::in_place) {
-      x += oy * a.row_step + ox * a.step;
-    } else {
-      if (block != held) {
-        const ConvAxis& h = a.axes[1];
-        if (a.source == Source::positions && !a.x_blocked)
-          copy_positions_of_planes(a, x, ox, cols, copy);
-        else if (a.source == Source::positions)
-          copy_positions_of_blocks(a, x, oy, rows, ox, cols, copy);
-        else if (a.source == Source::rows)
-          copy_rows_of_blocks(a, x, oy * h.stride - h.begin,
-                              (rows - 1) * h.stride + (h.kernel - 1) * h.dilation + 1,
-                              ox * a.axes[2].stride - a.axes[2].begin, copy);
-        else
-          copy_block(a.axes, a.blocks, x, a.in, 0, oy, rows, ox, cols, 0.0f, copy);
-      }
-      x = copy;
-      if (a.source == Source::positions) {
-        t.plane = rows * cols * 16;
-        if (cols == a.out_cols) {  // one run
-          run_rows = 1;
-          run_cols = rows * cols;
-        } else {
-          row_step = cols * 16;
-        }
-      }
-    }
+    const TileRuns x = runs_of(a, {image, oy, rows, ox, cols}, block == held, copy);
+    t.plane = x.plane;
     held = block;
     for (int64_t b = blocks * split / a.splits; b < blocks * (split + 1) / a.splits; ++b) {
       const GroupBlock g = group_block(groups, a.vectors, b);
@@ -266,10 +274,10 @@ static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* cop
       for (int64_t i = 0; i < width; ++i)
         bias[i] = a.finish.bias && channel + i < a.out ? a.finish.bias[channel + i] : 0.0f;
       const float* w = a.w + channel * a.k;
-      const int64_t most = nchw16c_tile_rows(g.count), run = a.y_blocked ? run_cols : kNchw16cRun;
-      for (int64_t r = 0; r < run_rows; ++r)
-        for (int64_t at = 0; at < run_cols; at += run) {
-          const int64_t n = low(run, run_cols - at), parts = (n + most - 1) / most;
+      const int64_t most = nchw16c_tile_rows(g.count), run = a.y_blocked ? x.cols : kNchw16cRun;
+      for (int64_t r = 0; r < x.rows; ++r)
+        for (int64_t at = 0; at < x.cols; at += run) {
+          const int64_t n = low(run, x.cols - at), parts = (n + most - 1) / most;
           const int64_t first = (oy + r) * a.out_cols + ox + at;
           const int64_t to = image * a.out * positions + channel * positions + first * (a.y_blocked ? 16 : 1);
           const float* residual = a.finish.residual ? a.finish.residual + to : nullptr;
@@ -281,7 +289,7 @@ static void nchw16c(const Nchw16cArgs& a, int64_t begin, int64_t end, float* cop
             const int64_t p = n * i / parts, tile_rows = n * (i + 1) / parts - p;
             float* y = a.y_blocked ? a.y + to + 16 * p : sums + width * p;
             const float* r16 = t.finish && residual ? residual + 16 * p : nullptr;
-            const float* from = x + r * row_step + (at + p) * (a.offsets ? a.step : 16);
+            const float* from = x.x + r * x.row_step + (at + p) * (a.offsets ? a.step : 16);
             // The first tiles bring a vector of each tap nearer, so that the lines do not come all at once.
             const bool opens = r == 0 && at == 0 && i < g.count;
             t.ahead = width * a.k + 16 * i;
