@@ -24,4 +24,21 @@ ConvFinish conv_finish(const Call& call);
 // KernelRow::layouts: x of either layout, the residual of the result's.
 void conv_layouts(Call& call);
 
+// Floats of scratch that a thread has for itself, whole lines; bytes of those of all threads.
+inline int64_t own_floats(int64_t floats) { return (floats + 15) / 16 * 16; }
+inline uint64_t items_scratch(const Call& c, int64_t floats) {
+  return static_cast<uint64_t>(own_floats(floats) * c.pool->threads()) * 4;
+}
+// The kernel over all of a.items(), from the call's x to its y, with `floats` of scratch for each thread.
+template <class Args>
+void run_items(Call& c, Args a, int64_t floats,
+               void (*kernel)(const Args& args, int64_t begin, int64_t end, float* scratch)) {
+  a.x = c.in[0].f32();
+  a.y = c.out[0].f32();
+  auto* scratch = reinterpret_cast<float*>(c.scratch);
+  c.pool->parallel_for(a.items(), 1, [&](int64_t begin, int64_t end, int thread) {
+    kernel(a, begin, end, scratch + thread * own_floats(floats));
+  });
+}
+
 }  // namespace cyb::cpu

@@ -93,30 +93,11 @@ using Nchw16cTileRun = void (*)(const Nchw16cTile& t, const float* x, const floa
 template <int VECTORS, TileStep STEP, bool FETCH>
 static Nchw16cTileRun nchw16c_tile_of(int64_t rows) {
   switch (rows) {
-#define CYB_CASE(n) \
-  case n:           \
-    return nchw16c_tile<n, VECTORS, STEP, FETCH>;
-    CYB_CASE(1)
-    CYB_CASE(2)
-    CYB_CASE(3)
-    CYB_CASE(4)
-#ifdef CYB_SIMD_TARGET
-    CYB_CASE(5)
-    CYB_CASE(6)
-#if CYB_SIMD_TARGET == HWY_AVX3
-#undef CYB_CASE
-#define CYB_CASE(n)                                                          \
-  case n:                                                                    \
-    if constexpr (VECTORS < 4) return nchw16c_tile<n, VECTORS, STEP, FETCH>; \
+#define CYB_CASE(n)                                                                              \
+  case n:                                                                                        \
+    if constexpr (n <= nchw16c_tile_rows(VECTORS)) return nchw16c_tile<n, VECTORS, STEP, FETCH>; \
     break;
-    CYB_CASE(7)
-    CYB_CASE(8)
-    CYB_CASE(9)
-    CYB_CASE(10)
-    CYB_CASE(11)
-    CYB_CASE(12)
-#endif
-#endif
+    CYB_TILE_ROWS(CYB_CASE)
 #undef CYB_CASE
   }
   return nullptr;

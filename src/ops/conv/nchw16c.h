@@ -7,10 +7,29 @@
 
 namespace cyb {
 
+// Groups of 16 output channels go in blocks of `vectors` of them, a power of two, then in halves of it for
+// what is left.
+inline int64_t group_blocks(int64_t groups, int64_t vectors) {
+  return groups / vectors + __builtin_popcountll(static_cast<uint64_t>(groups % vectors));
+}
+// The first group of a block of output channels and how many it has.
+struct GroupBlock {
+  int64_t first, count;
+};
+inline GroupBlock group_block(int64_t groups, int64_t vectors, int64_t block) {
+  if (block < groups / vectors) return {block * vectors, vectors};
+  int64_t first = groups / vectors * vectors, left = groups - first, skip = block - groups / vectors;
+  for (int64_t count = vectors / 2;; count /= 2) {
+    if (!(left & count)) continue;
+    if (skip-- == 0) return {first, count};
+    first += count;
+  }
+}
+
 struct Nchw16cArgs {
   const float* x = nullptr;
   float* y = nullptr;
-  const float* w = nullptr;  // nchw16c_pack()
+  const float* w = nullptr;  // pack_lanes()
   bool x_blocked = false, y_blocked = false;
   int64_t batch = 1, in = 1, out = 1, k = 1;  // channels; taps · input channels
   ConvAxis axes[3];                           // of depth 1
@@ -37,23 +56,8 @@ struct Nchw16cArgs {
   ConvFinish finish;
 
   int64_t groups() const { return (out + 15) / 16; }
-  // As many groups of `vectors` as there are, then halves of it for what is left.
-  int64_t channel_blocks() const { return groups() / vectors + __builtin_popcountll(groups() % vectors); }
+  int64_t channel_blocks() const { return group_blocks(groups(), vectors); }
   int64_t items() const { return batch * row_blocks * col_blocks * splits; }
 };
-
-// The first group of a block of output channels and how many it has.
-struct GroupBlock {
-  int64_t first, count;
-};
-inline GroupBlock group_block(int64_t groups, int64_t vectors, int64_t block) {
-  if (block < groups / vectors) return {block * vectors, vectors};
-  int64_t first = groups / vectors * vectors, left = groups - first, skip = block - groups / vectors;
-  for (int64_t count = vectors / 2;; count /= 2) {
-    if (!(left & count)) continue;
-    if (skip-- == 0) return {first, count};
-    first += count;
-  }
-}
 
 }  // namespace cyb

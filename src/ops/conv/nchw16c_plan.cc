@@ -137,12 +137,13 @@ void nchw16c_plan(Nchw16cPlan* plan, int vectors, int threads) {
   if (!plan->offsets.empty()) a.offsets = plan->offsets.data();
 }
 
-void nchw16c_pack(const Nchw16cArgs& a, const float* w, float* packed) {
-  for (int64_t b = 0; b < a.channel_blocks(); b++) {
-    const GroupBlock g = group_block(a.groups(), a.vectors, b);
-    for (int64_t k = 0; k < a.k; k++)
+void pack_lanes(int64_t out, int64_t k, int vectors, const float* w, float* packed) {
+  const int64_t groups = ceil_div<int64_t>(out, 16);
+  for (int64_t b = 0; b < group_blocks(groups, vectors); b++) {
+    const GroupBlock g = group_block(groups, vectors, b);
+    for (int64_t tap = 0; tap < k; tap++)
       for (int64_t c = 16 * g.first; c < 16 * (g.first + g.count); c++)
-        *packed++ = c < a.out ? w[c * a.k + k] : 0.0f;
+        *packed++ = c < out ? w[c * k + tap] : 0.0f;
   }
 }
 

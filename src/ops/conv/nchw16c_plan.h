@@ -18,7 +18,8 @@ struct Nchw16cPlan {
 // most.
 void nchw16c_plan(Nchw16cPlan* plan, int vectors, int threads);
 
-// [block of output channels][tap k = (channel, ky, kx)][channel of the block].
-void nchw16c_pack(const Nchw16cArgs& args, const float* w, float* packed);
+// Weights [out][k] for kernels whose lanes are output channels: [block of output channels][k][channel of the
+// block], blocks as in group_block(), zeros behind the last channel.
+void pack_lanes(int64_t out, int64_t k, int vectors, const float* w, float* packed);
 
 }  // namespace cyb

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel rows of convolutions from or to channels in blocks.
-#include "base/checked.h"
 #include "ops/conv/conv_rows.h"
 #include "ops/conv/geometry.h"
 #include "ops/conv/nchw16c_plan.h"
@@ -47,28 +46,19 @@ void prepare(Call& c) {
   nchw16c_plan(p.get(), conv_kernels(isa).nchw16c_vectors, c.pool->threads());
   a.finish = conv_finish(c);
   const uint64_t key = (uint64_t{3} << 32) + static_cast<uint64_t>(a.vectors);
-  a.w = conv_weight(c.in[1])->packed(key, a.groups() * 16 * a.k,
-                                     [&](const float* w, float* to) { nchw16c_pack(a, w, to); });
+  a.w = conv_weight(c.in[1])->packed(key, a.groups() * 16 * a.k, [&](const float* w, float* to) {
+    pack_lanes(a.out, a.k, a.vectors, w, to);
+  });
   c.prepared = std::move(p);
 }
 
 const Nchw16cArgs& args(const Call& c) { return static_cast<const Nchw16cPlan*>(c.prepared.get())->args; }
 
-int64_t thread_floats(const Nchw16cArgs& a) { return round_up<int64_t>(a.floats, 16); }
-
-uint64_t scratch(const Call& c) {
-  return static_cast<uint64_t>(thread_floats(args(c)) * c.pool->threads()) * 4;
-}
+uint64_t scratch(const Call& c) { return items_scratch(c, args(c).floats); }
 
 template <Isa isa>
 void run(Call& c) {
-  Nchw16cArgs a = args(c);
-  a.x = c.in[0].f32();
-  a.y = c.out[0].f32();
-  float* copies = reinterpret_cast<float*>(c.scratch);
-  c.pool->parallel_for(a.items(), 1, [&](int64_t begin, int64_t end, int thread) {
-    conv_kernels(isa).nchw16c(a, begin, end, copies + thread * thread_floats(a));
-  });
+  run_items(c, args(c), args(c).floats, conv_kernels(isa).nchw16c);
 }
 
 template <Isa isa>

@@ -179,7 +179,7 @@ TEST(Nchw16c, PlansForManyThreads) {
         }
         std::vector<float> packed(static_cast<size_t>(a.groups() * 16 * a.k)),
             y(static_cast<size_t>(l.out * positions));
-        nchw16c_pack(a, w.data(), packed.data());
+        pack_lanes(a.out, a.k, a.vectors, w.data(), packed.data());
         std::vector<float> copy(static_cast<size_t>(a.floats));
         a.x = x.data();
         a.w = packed.data();

@@ -61,22 +61,7 @@ static PointwiseTile pointwise_tile_of(int64_t rows) {
 #define CYB_CASE(n) \
   case n:           \
     return pointwise_tile<n, VECTORS, FETCH, COPIED>;
-    CYB_CASE(1)
-    CYB_CASE(2)
-    CYB_CASE(3)
-    CYB_CASE(4)
-#ifdef CYB_SIMD_TARGET
-    CYB_CASE(5)
-    CYB_CASE(6)
-#if CYB_SIMD_TARGET == HWY_AVX3
-    CYB_CASE(7)
-    CYB_CASE(8)
-    CYB_CASE(9)
-    CYB_CASE(10)
-    CYB_CASE(11)
-    CYB_CASE(12)
-#endif
-#endif
+    CYB_TILE_ROWS(CYB_CASE)
 #undef CYB_CASE
   }
   return nullptr;

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "ops/conv/conv_rows.h"
 #include "ops/conv/geometry.h"
+#include "ops/conv/nchw16c_plan.h"
 #include "ops/conv/weight.h"
 
 namespace cyb::cpu {
@@ -87,39 +88,22 @@ void prepare(Call& c) {
   const int64_t wanted = c.pool->threads() == 1 ? 1 : 4 * int64_t{c.pool->threads()};
   a.splits = std::clamp<int64_t>(ceil_div(wanted, std::max<int64_t>(1, a.batch * a.chunks)), 1, blocks);
   a.finish = conv_finish(c);
-  a.w = conv_weight(c.in[1])->packed((uint64_t{2} << 32) + static_cast<uint64_t>(vectors),
-                                     groups * 16 * a.taps, [&](const float* w, float* to) {
-                                       for (int64_t b = 0; b < groups; b += vectors) {
-                                         const int64_t width = 16 * std::min<int64_t>(vectors, groups - b);
-                                         for (int64_t k = 0; k < a.taps; k++)
-                                           for (int64_t i = 0; i < width; i++)
-                                             *to++ = 16 * b + i < a.out ? w[(16 * b + i) * a.taps + k] : 0.0f;
-                                       }
-                                     });
+  a.w = conv_weight(c.in[1])->packed(
+      (uint64_t{2} << 32) + static_cast<uint64_t>(vectors), groups * 16 * a.taps,
+      [&](const float* w, float* to) { pack_lanes(a.out, a.taps, vectors, w, to); });
   c.prepared = std::move(p);
 }
 
-template <Isa isa>
-int64_t thread_floats(const PointwiseArgs& a) {
-  return round_up<int64_t>(conv_kernels(isa).pointwise_floats(a), 16);
-}
+const PointwiseArgs& args(const Call& c) { return static_cast<const Prepared*>(c.prepared.get())->args; }
 
 template <Isa isa>
 uint64_t scratch(const Call& c) {
-  return static_cast<uint64_t>(thread_floats<isa>(static_cast<const Prepared*>(c.prepared.get())->args) *
-                               c.pool->threads()) *
-         4;
+  return items_scratch(c, conv_kernels(isa).pointwise_floats(args(c)));
 }
 
 template <Isa isa>
 void run(Call& c) {
-  PointwiseArgs a = static_cast<const Prepared*>(c.prepared.get())->args;
-  a.x = c.in[0].f32();
-  a.y = c.out[0].f32();
-  float* copies = reinterpret_cast<float*>(c.scratch);
-  c.pool->parallel_for(a.items(), 1, [&](int64_t begin, int64_t end, int thread) {
-    conv_kernels(isa).pointwise(a, begin, end, copies + thread * thread_floats<isa>(a));
-  });
+  run_items(c, args(c), conv_kernels(isa).pointwise_floats(args(c)), conv_kernels(isa).pointwise);
 }
 
 template <Isa isa>

@@ -61,26 +61,12 @@ using ProductTile = void (*)(const float* a, const float* b, const int32_t* offs
 template <int VECTORS, bool FETCH>
 static ProductTile product_tile_of(int rows) {
   switch (rows) {
-    case 1:
-      return product_tile<1, VECTORS, FETCH>;
-    case 2:
-      return product_tile<2, VECTORS, FETCH>;
-    case 3:
-      return product_tile<3, VECTORS, FETCH>;
-    case 4:
-      return product_tile<4, VECTORS, FETCH>;
-#ifdef CYB_SIMD_TARGET
-    case 5:
-      return product_tile<5, VECTORS, FETCH>;
-    case 6:
-      return product_tile<6, VECTORS, FETCH>;
-#if CYB_SIMD_TARGET == HWY_AVX3
-    case 7:
-      return product_tile<7, VECTORS, FETCH>;
-    case 8:
-      return product_tile<8, VECTORS, FETCH>;
-#endif
-#endif
+#define CYB_CASE(n)                                                       \
+  case n:                                                                 \
+    if constexpr (n <= kTileRows) return product_tile<n, VECTORS, FETCH>; \
+    break;
+    CYB_TILE_ROWS(CYB_CASE)
+#undef CYB_CASE
   }
   return nullptr;
 }

@@ -114,8 +114,6 @@ ConvArgs conv_args(const Call& c) {
   return a;
 }
 
-int64_t aligned(int64_t floats) { return (floats + 15) / 16 * 16; }
-
 template <Isa isa>
 void prepare_product(Call& c) {
   auto p = std::make_shared<Prepared>();
@@ -131,7 +129,7 @@ void prepare_product(Call& c) {
 
 uint64_t product_scratch(const Call& c) {
   const auto& p = *static_cast<const Prepared*>(c.prepared.get());
-  const int64_t floats = aligned(p.plan.args.blocks.floats) * c.pool->threads();
+  const int64_t floats = own_floats(p.plan.args.blocks.floats) * c.pool->threads();
   return static_cast<uint64_t>(floats + (p.packed ? 0 : packed_floats(p.plan.args))) * 4;
 }
 
@@ -139,19 +137,13 @@ template <Isa isa>
 void run_product(Call& c) {
   const auto& p = *static_cast<const Prepared*>(c.prepared.get());
   ConvArgs a = p.plan.args;
-  a.x = c.in[0].f32();
-  a.y = c.out[0].f32();
-  const int64_t floats = aligned(a.blocks.floats);
-  float* copies = reinterpret_cast<float*>(c.scratch);
   a.w = p.packed;
   if (!a.w) {
-    float* packed = copies + floats * c.pool->threads();
+    float* packed = reinterpret_cast<float*>(c.scratch) + own_floats(a.blocks.floats) * c.pool->threads();
     pack_weights(a, c.in[1].f32(), packed);
     a.w = packed;
   }
-  c.pool->parallel_for(a.items(), 1, [&](int64_t begin, int64_t end, int thread) {
-    conv_kernels(isa).product(a, begin, end, copies + thread * floats);
-  });
+  run_items(c, a, a.blocks.floats, conv_kernels(isa).product);
 }
 
 // Depthwise.
@@ -174,21 +166,15 @@ void prepare_depthwise(Call& c) {
 }
 
 uint64_t depthwise_scratch(const Call& c) {
-  const auto& p = *static_cast<const Prepared*>(c.prepared.get());
-  return static_cast<uint64_t>(aligned(p.plan.args.blocks.floats) * c.pool->threads()) * 4;
+  return items_scratch(c, static_cast<const Prepared*>(c.prepared.get())->plan.args.blocks.floats);
 }
 
 template <Isa isa>
 void run_depthwise(Call& c) {
   const auto& p = *static_cast<const Prepared*>(c.prepared.get());
   ConvArgs a = p.plan.args;
-  a.x = c.in[0].f32();
-  a.y = c.out[0].f32();
   a.w = p.packed ? p.packed : c.in[1].f32();
-  float* copies = reinterpret_cast<float*>(c.scratch);
-  c.pool->parallel_for(a.items(), 1, [&](int64_t begin, int64_t end, int thread) {
-    conv_kernels(isa).depthwise(a, begin, end, copies + thread * aligned(a.blocks.floats));
-  });
+  run_items(c, a, a.blocks.floats, conv_kernels(isa).depthwise);
 }
 
 // Transposed.
@@ -235,7 +221,7 @@ void prepare_transposed(Call& c) {
 
 uint64_t transposed_scratch(const Call& c) {
   const auto& p = *static_cast<const PreparedTransposed*>(c.prepared.get());
-  const int64_t floats = aligned(p.plan.args.floats()) * c.pool->threads();
+  const int64_t floats = own_floats(p.plan.args.floats()) * c.pool->threads();
   return static_cast<uint64_t>(floats + (p.packed ? 0 : packed_transposed_floats(p.plan))) * 4;
 }
 
@@ -245,7 +231,7 @@ void run_transposed(Call& c) {
   ConvTransposedArgs a = p.plan.args;
   a.conv.x = c.in[0].f32();
   a.conv.y = c.out[0].f32();
-  const int64_t floats = aligned(a.floats());
+  const int64_t floats = own_floats(a.floats());
   float* scratch = reinterpret_cast<float*>(c.scratch);
   a.conv.w = p.packed;
   if (!a.conv.w) {

@@ -80,23 +80,13 @@ void prepare(Call& c) {
   c.prepared = std::move(p);
 }
 
-int64_t thread_floats(const WinogradArgs& a) { return (a.floats() + 15) / 16 * 16; }
+const WinogradArgs& args(const Call& c) { return static_cast<const Prepared*>(c.prepared.get())->args; }
 
-uint64_t scratch(const Call& c) {
-  return static_cast<uint64_t>(thread_floats(static_cast<const Prepared*>(c.prepared.get())->args) *
-                               c.pool->threads()) *
-         4;
-}
+uint64_t scratch(const Call& c) { return items_scratch(c, args(c).floats()); }
 
 template <Isa isa>
 void run(Call& c) {
-  WinogradArgs a = static_cast<const Prepared*>(c.prepared.get())->args;
-  a.x = c.in[0].f32();
-  a.y = c.out[0].f32();
-  float* scratch = reinterpret_cast<float*>(c.scratch);
-  c.pool->parallel_for(a.items(), 1, [&](int64_t begin, int64_t end, int thread) {
-    conv_kernels(isa).winograd(a, begin, end, scratch + thread * thread_floats(a));
-  });
+  run_items(c, args(c), args(c).floats(), conv_kernels(isa).winograd);
 }
 
 template <Isa isa>

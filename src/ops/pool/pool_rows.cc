@@ -2,6 +2,7 @@
 // Kernel rows of f32 pooling.
 #include <algorithm>
 
+#include "ops/conv/conv_rows.h"
 #include "ops/conv/geometry.h"
 #include "ops/conv/plan.h"
 #include "ops/pool/pool.h"
@@ -90,20 +91,13 @@ int64_t thread_floats(const PoolArgs& a) {
   return (a.blocks.floats + (a.blocks.phases_x + 2) * rows + 64) / 16 * 16;
 }
 
-uint64_t scratch(const Call& c) {
-  const auto& p = *static_cast<const Prepared*>(c.prepared.get());
-  return static_cast<uint64_t>(thread_floats(p.args) * c.pool->threads()) * 4;
-}
+const PoolArgs& args(const Call& c) { return static_cast<const Prepared*>(c.prepared.get())->args; }
+
+uint64_t scratch(const Call& c) { return items_scratch(c, thread_floats(args(c))); }
 
 template <Isa isa>
 void run(Call& c) {
-  PoolArgs a = static_cast<const Prepared*>(c.prepared.get())->args;
-  a.x = c.in[0].f32();
-  a.y = c.out[0].f32();
-  float* copies = reinterpret_cast<float*>(c.scratch);
-  c.pool->parallel_for(a.items(), 1, [&](int64_t begin, int64_t end, int thread) {
-    pool_kernels(isa).pool(a, begin, end, copies + thread * thread_floats(a));
-  });
+  run_items(c, args(c), thread_floats(args(c)), pool_kernels(isa).pool);
 }
 
 // Maxima of either layout, averages of whole planes from blocks.
